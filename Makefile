@@ -5,9 +5,12 @@ VENV := .venv
 RUN := $(VENV)/bin/python -m
 STAMPS := $(VENV)/stamps
 PEERS := .venv-peers
+EXPORTS := .venv-exports
+PLACE := import sysconfig; print(sysconfig.get_path('purelib'))
 TYPED := $(wildcard rauq analysis pages app.py training benchmarks)
 # Browser tests wait about as long as they compute: three workers keep two cores busy.
 WORKERS ?= 3
+PYTHONS ?= $(PYTHON)
 
 # pip must not report newer versions of itself, nor stop to ask.
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -15,7 +18,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app host smollm2 test robustness check format bench bench-peers atlas chromium clean
+.PHONY: help setup app host smollm2 test test-exports quantised cluster wheel wheel-check robustness check format bench bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,8 +44,25 @@ test: export RAUQ_CACHE := $(or $(RAUQ_CACHE),$(CURDIR)/$(VENV)/cache)
 test: setup chromium smollm2 ## Run every test
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(RUN) pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
+test-exports: setup $(EXPORTS)/stamp ## Read exports back by inspect_ai, W&B and MLflow, in a separate environment
+	OMP_NUM_THREADS=1 $(EXPORTS)/bin/python -m pytest tests/analysis/report/export_clients.py
+
+# Beside the environment, not in it: where torchao is installed, transformers imports it every time, for seconds.
+quantised: setup ## Test quantised models, with packages that nothing else needs
+	@$(RUN) pip install --quiet --no-deps --target $(VENV)/quantised --upgrade --requirement requirements-quantization.txt
+	PYTHONPATH=$(VENV)/quantised OMP_NUM_THREADS=1 $(RUN) pytest tests/rauq/model/quantised.py
+
+cluster: setup ## Test a run on a cluster of Ray whose actor is killed
+	OMP_NUM_THREADS=1 $(RUN) pytest -m cluster tests/analysis/test_on_ray.py
+
+wheel: setup ## Build the package for pip, in dist
+	$(RUN) build --no-isolation
+
+wheel-check: setup ## Install the wheel into empty environments and run it: make wheel-check PYTHONS="python3.12 python3.13"
+	.ci/wheel_check $(PYTHONS)
+
 robustness: setup chromium ## All robustness tests: laws, malformed inputs, hostile text and clients, faults, load
-	$(RUN) benchmarks properties fuzz safety faults load bombs hostile flood --record
+	$(RUN) benchmarks properties fuzz safety faults load bombs hostile flood visitors --record
 
 check: setup ## Formatting, lint, types, imports
 	$(RUN) ruff format --check .
@@ -67,7 +87,7 @@ chromium: ## Install Chromium for the browser tests, if missing
 	@sh .ci/chromium
 
 clean: ## Remove the virtual environment and caches
-	rm -rf $(VENV) $(PEERS) .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(EXPORTS) .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
 $(STAMPS)/venv:
 	@sh .ci/venv $(PYTHON) $(VENV)
@@ -97,4 +117,12 @@ $(PEERS)/stamp: benchmarks/peers/requirements.txt benchmarks/peers/tools.txt
 	@echo "make: installing $^ (takes minutes)"
 	@$(PEERS)/bin/python -m pip install --quiet --requirement benchmarks/peers/requirements.txt
 	@$(PEERS)/bin/python -m pip install --quiet --no-deps --requirement benchmarks/peers/tools.txt
+	@touch $@
+
+# The clients need other versions of shared packages than the project pins: the rest comes from the project's environment.
+$(EXPORTS)/stamp: requirements-exports.txt $(STAMPS)/venv
+	@sh .ci/venv $(PYTHON) $(EXPORTS)
+	@echo "make: installing $< (takes minutes)"
+	@$(EXPORTS)/bin/python -m pip install --quiet --requirement $<
+	@$(VENV)/bin/python -c "$(PLACE)" > "$$($(EXPORTS)/bin/python -c "$(PLACE)")/project.pth"
 	@touch $@

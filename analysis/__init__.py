@@ -9,27 +9,30 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from analysis.datasets.example import DataSet, Example
     from analysis.datasets.own_files import Columns, data_set
+    from analysis.one_answer.figures import plot
     from analysis.runs.opened import Run, open_run
-    from analysis.scoring import score_run
+    from analysis.scoring import score, score_run
 
-__all__ = ["Columns", "DataSet", "Example", "Run", "data_set", "open_run", "score_run"]
+__all__ = ["Columns", "DataSet", "Example", "Run", "data_set", "open_run", "plot", "score", "score_run"]
 
 _AT_FIRST_USE = {
-    "Columns": "analysis.datasets.own_files",
-    "DataSet": "analysis.datasets.example",
-    "Example": "analysis.datasets.example",
-    "Run": "analysis.runs.opened",
-    "data_set": "analysis.datasets.own_files",
-    "open_run": "analysis.runs.opened",
-    "score_run": "analysis.scoring",
+    "Columns": ".datasets.own_files",
+    "DataSet": ".datasets.example",
+    "Example": ".datasets.example",
+    "Run": ".runs.opened",
+    "data_set": ".datasets.own_files",
+    "open_run": ".runs.opened",
+    "plot": ".one_answer.figures",
+    "score": ".scoring",
+    "score_run": ".scoring",
 }
 
 
 def __getattr__(name: str) -> object:
     if name not in _AT_FIRST_USE:
-        message = f"module 'analysis' has no attribute {name!r}"
+        message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
-    return getattr(import_module(_AT_FIRST_USE[name]), name)
+    return getattr(import_module(_AT_FIRST_USE[name], __name__), name)
 
 
 def __dir__() -> list[str]:

@@ -35,6 +35,7 @@ BY_DEFAULT = {
     "shared_prefix": "benchmarks.shared_prefix",
     "throughput": "benchmarks.throughput",
     "runs": "benchmarks.runs",
+    "fitting": "benchmarks.fitting",
     "page": "benchmarks.page",
     "tab_memory": "benchmarks.tab_memory",
     "dependencies": "benchmarks.dependencies",
@@ -54,6 +55,7 @@ ON_REQUEST = {
     "bombs": "tests.robustness.bombs",
     "hostile": "tests.robustness.hosted.attack",
     "flood": "tests.robustness.hosted.flood",
+    "visitors": "tests.robustness.hosted.visitors",
 }
 MEASUREMENTS = BY_DEFAULT | ON_REQUEST
 

@@ -24,7 +24,8 @@ _AUDIT = (
 def measure() -> Record:
     """Read the pins, and compare them with what is installed."""
     pins = [(file, *line.partition("==")[::2]) for file in FILES for line in _pinned(file)]
-    rows = [(name, pin, _installed(name), _licence(name), file) for file, name, pin in pins]
+    named = [(file, name.partition("[")[0], pin) for file, name, pin in pins]  # without extras
+    rows = [(name, pin, _installed(name), _licence(name), file) for file, name, pin in named]
     as_pinned = sum(row[1] == row[2] for row in rows)
     return measured(
         "dependencies",

@@ -19,10 +19,11 @@ from analysis.datasets.example import Example
 from analysis.evidence.record import Bound, Cell, Record
 from analysis.methods.comparison import name_of
 from analysis.quality.facts import known_facts
+from analysis.runs.answering import Evaluation
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import Run, open_run
 from analysis.runs.timings import Timing, add_timings, costs
-from analysis.runs.work import Evaluation, evaluation_of
+from analysis.runs.work import evaluation_of
 from benchmarks.support.paired import Ratio, cpu_seconds, one_turn, ratio
 from benchmarks.support.recording import at_most, measured, tell
 from rauq import LanguageModel

@@ -22,10 +22,10 @@ from analysis.datasets.example import DataSet, Example
 from analysis.datasets.names import embedded_set
 from analysis.evidence.record import Record
 from analysis.quality.measures import load_judge
+from analysis.runs.answering import Evaluation, answer_shard, batches_of
 from analysis.runs.create import request_for
 from analysis.runs.manifest import Request
 from analysis.runs.shard import Answered, write_shard
-from analysis.runs.work import Evaluation, answer_shard, batches_of
 from benchmarks.support.paired import Ratio, cpu_seconds, one_turn, ratio
 from benchmarks.support.random_model import NEW_TOKENS, build, prompt_of, text_of, wrapped
 from benchmarks.support.recording import at_least, interval, measured, tell

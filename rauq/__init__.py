@@ -1,10 +1,12 @@
 """RAUQ: the uncertainty of a model's answer, from its probabilities and one attention head per layer.
 
 `load_model` gives a model, the model gives a `Trace`, and `score` needs the trace alone. Modules that need torch
-are imported on first use, so scoring and reading traces do not load it.
+are imported on first use, so scoring and reading traces do not load it. `rauq.analysis` is the package of answer sets.
 """
 
 from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from rauq.checkpoints.folders import Installed, cached_models, installed_models, local_models
@@ -12,6 +14,7 @@ from rauq.checkpoints.named import NAMED_MODELS, NamedModel, get_model
 from rauq.errors import (
     Failure,
     InvalidInput,
+    MissingPackage,
     ModelNotFound,
     NonFiniteLogits,
     NotCaptured,
@@ -20,11 +23,13 @@ from rauq.errors import (
     TraceFileError,
     UnsupportedModel,
 )
+from rauq.layout import ANALYSIS, ROOT
 from rauq.scoring.score import Score, Scores, score, score_arrays, score_many
 from rauq.scoring.settings import Settings
 from rauq.trace.batch import Batch, batch
 from rauq.trace.messages import Message
 from rauq.trace.trace import Alternative, Trace
+from rauq.version import __version__
 
 if TYPE_CHECKING:
     from rauq.checkpoints.model_info import ModelInfo, inspect_model
@@ -35,10 +40,9 @@ if TYPE_CHECKING:
     from rauq.methods.pair_scorers.judges import Judges
     from rauq.methods.pair_scorers.loading import load_judges, load_nli, load_similarity, load_tagger
     from rauq.methods.table import METHODS
-    from rauq.model.language_model import LanguageModel, p_true_judge
+    from rauq.model.language_model import LanguageModel
     from rauq.model.loading import load_model, wrap
-
-__version__ = "0.1.0"
+    from rauq.model.p_true import p_true_judge
 
 __all__ = [
     "METHODS",
@@ -53,6 +57,7 @@ __all__ = [
     "LanguageModel",
     "Message",
     "Method",
+    "MissingPackage",
     "ModelInfo",
     "ModelNotFound",
     "NamedModel",
@@ -67,6 +72,7 @@ __all__ = [
     "TraceFileError",
     "Uncertainty",
     "UnsupportedModel",
+    "__version__",
     "batch",
     "cached_models",
     "evaluate",
@@ -105,16 +111,27 @@ _AT_FIRST_USE = {
     "load_nli": "rauq.methods.pair_scorers.loading",
     "load_similarity": "rauq.methods.pair_scorers.loading",
     "load_tagger": "rauq.methods.pair_scorers.loading",
-    "p_true_judge": "rauq.model.language_model",
+    "p_true_judge": "rauq.model.p_true",
     "wrap": "rauq.model.loading",
 }
 
 
 def __getattr__(name: str) -> object:
+    if name == "analysis":
+        return _analysis()
     if name not in _AT_FIRST_USE:
         message = f"module 'rauq' has no attribute {name!r}"
         raise AttributeError(message)
     return getattr(import_module(_AT_FIRST_USE[name]), name)
+
+
+def _analysis() -> ModuleType:
+    """The package of answer sets; in the repository, a folder of the user's could have its name."""
+    found = import_module(ANALYSIS)
+    if ROOT.resolve() not in Path(found.__file__ or "").resolve().parents:
+        message = f"{found.__file__ or ANALYSIS} is no part of rauq. Run Python in a folder without {ANALYSIS}."
+        raise ImportError(message)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -1,8 +1,8 @@
-"""`python -m rauq inspect "PROMPT"`."""
+"""`python -m rauq`, which is the command `rauq`."""
 
 import sys
 
-from rauq.cli.inspect import main
+from rauq.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -71,9 +71,14 @@ def size(num_bytes: int) -> str:
 
 
 def about_weights(quantisation: str, dtype: str) -> str:
-    """How a GGUF file stores the weights, and the dtype of the computation; "" for other formats."""
+    """How the weights are quantised, or stored in a GGUF file, and the dtype of the computation; "" if neither.
+
+    GGUF's names are in capitals; what a model was quantised with when it was loaded is not.
+    """
     if not quantisation:
         return ""
+    if not quantisation.isupper():
+        return f"The weights are quantised ({running(quantisation)}); the computation is in {running(dtype)}."
     stored = "stored" if quantisation in FLOATS else "quantised"
     return (
         f"The weights are {stored} as {running(quantisation)} in a GGUF file; the computation is in {running(dtype)}."

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from rauq.detectors.attention import OFFSETS, LookbackLens, Tad
+from rauq.detectors.attention import OFFSETS, HeadEntropy, LookbackLens, Tad
 from rauq.detectors.detector import FITTED, Detector
 from rauq.detectors.hidden_states import Mind, Saplma, Satrmd, Sheeps
 from tests.traces import make_trace, with_offsets
@@ -20,6 +20,7 @@ def read_arrays(num_tokens, *, num_layers=LAYERS, num_heads=HEADS, seed=0):
     lookback[:, :, 0, 1] = np.nan
     return {
         "lookback": lookback,
+        "attention_entropy": rng.uniform(0, 1, (num_layers, num_heads, num_tokens, 2)).astype(np.float32),
         "hidden_mean": rng.normal(size=WIDTH).astype(np.float32),
         "hidden_layers": rng.normal(size=(num_layers + 1, num_tokens, WIDTH)).astype(np.float32),
         "logit_lens": rng.uniform(0, 1, (num_layers, num_tokens, 21)).astype(np.float32)
@@ -44,6 +45,7 @@ def perceptron(rng, outputs, widths=(WIDTH, 5, 4, 3)):
 
 MADE_UP = {
     "lookback_lens": lambda rng: LookbackLens(coefficients=rng.normal(size=LAYERS * HEADS), intercept=0.25),
+    "head_entropy_linear": lambda rng: HeadEntropy(coefficients=rng.normal(size=LAYERS * HEADS), intercept=0.25),
     "saplma": lambda rng: Saplma(output="identity", **perceptron(rng, 1)),
     "mind": lambda rng: Mind(**perceptron(rng, 2)),
     "sheeps": lambda rng: Sheeps(

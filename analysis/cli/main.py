@@ -33,6 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_attribute(commands.add_parser("attribute", help="compute RAUQ (LIG) of a run's answers, and compare it"))
     _add_check(commands.add_parser("check", help="read all files of a run, and compare them with their checksums"))
     _add_report(commands.add_parser("report", help="write the tables and figures of a run"))
+    _add_export(commands.add_parser("export", help="write the results of a run as Parquet, JSONL or a log of a tool"))
     _add_tokens(commands.add_parser("tokens", help="compare how well signals find the wrong tokens of answers"))
     _add_train(commands.add_parser("train", help="fit a supervised method on the answers of runs"))
     _add_supervised(commands.add_parser("supervised", help="fit supervised methods on runs, and judge them"))
@@ -83,6 +84,22 @@ def _add_score(score: argparse.ArgumentParser) -> None:
         type=int,
         metavar="PID",
         help="stop, as on Ctrl-C, once this process, which started the job, has ended",
+    )
+    how.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="threads that torch computes with, which decide how sums round; default: those of this process",
+    )
+    how.add_argument(
+        "--mixed",
+        action="store_true",
+        help="allow machines that round differently from the one that the run was started on; near ties may then give "
+        "other tokens",
+    )
+    how.add_argument("--on", metavar="ADDRESS", help="answer on Ray: ray for this machine, or ray://HOST:PORT")
+    how.add_argument(
+        "--models-per-gpu", type=int, default=1, metavar="N", help="with --on: models that share a GPU; default 1"
     )
     how.add_argument("--batch-size", type=int, metavar="B", help="examples in a batch; default 8")
     how.add_argument(
@@ -184,6 +201,23 @@ def _add_report(report: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_export(export: argparse.ArgumentParser) -> None:
+    export.description = (
+        "Write the results of a run, one row for each example: as a table (docs/results.md), or as a log of "
+        "inspect_ai, W&B or MLflow by their own clients, without a network."
+    )
+    export.set_defaults(run=_export)
+    export.add_argument("folder", type=Path, metavar="RUN", help="the folder of the run")
+    export.add_argument("--to", required=True, metavar="FORMAT", help="parquet, jsonl, inspect, wandb or mlflow")
+    export.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="PATH",
+        help="a new file; for wandb and mlflow a folder, to which runs can be added",
+    )
+
+
 def _add_tokens(tokens: argparse.ArgumentParser) -> None:
     tokens.description = (
         "Compare how well collapse, probability, entropy and attention find the wrong tokens of answers: of a run "
@@ -204,7 +238,10 @@ def _add_train(train: argparse.ArgumentParser) -> None:
         "--run", type=Path, nargs="+", required=True, metavar="RUN", dest="run_folders", help="folders of runs"
     )
     train.add_argument(
-        "--method", required=True, metavar="ID", help="lookback_lens, saplma, mind, sheeps, satrmd, tad or factoscope"
+        "--method",
+        required=True,
+        metavar="ID",
+        help="lookback_lens, saplma, mind, sheeps, satrmd, tad, factoscope or head_entropy_linear",
     )
     train.add_argument("--out", type=Path, required=True, metavar="FILE", help="output file, .safetensors")
     train.add_argument(
@@ -330,6 +367,19 @@ def _report_of_one(options: argparse.Namespace) -> int:
     if written.missing:
         say(written.missing)
     sys.stdout.write(f"{running(str(written.page))}\n")
+    return DONE
+
+
+def _export(options: argparse.Namespace) -> int:
+    from analysis.report.export import about_missing, export_run
+    from analysis.runs.opened import open_run
+
+    run = open_run(options.folder)
+    export_run(run, options.out, options.to)
+    for said in (*run.faults, about_missing(run)):
+        if said:
+            say(said)
+    sys.stdout.write(f"{running(str(options.out))}\n")
     return DONE
 
 

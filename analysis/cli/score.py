@@ -7,6 +7,7 @@ import argparse
 import os
 import re
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -35,9 +36,9 @@ from analysis.runs import added_methods
 from analysis.runs.create import about_unknown_methods, bytes_per_answer, named, prepare, request_for, whole_path
 from analysis.runs.job import Status
 from analysis.runs.manifest import FEWEST_OFFSETS, Manifest, Request
-from analysis.runs.opened import Run, about_corrections, open_run
+from analysis.runs.opened import Run, about_corrections, about_machines, open_run
 from analysis.runs.own import MOST_SECONDS, DetectorFile, Own, OwnMethod, collected, detector_files, note_of
-from analysis.runs.work import work
+from analysis.runs.work import Source, answered_here, work
 from rauq.cli.commands import model_options
 from rauq.errors import InvalidInput
 from rauq.labels import number, running, size
@@ -114,8 +115,8 @@ def print_summary(console: Console, run: Run) -> None:
         console.print(unknown, soft_wrap=True)
     if more := groups_note(run.answers["group"]):
         console.print(more)
-    if corrected := about_corrections(run):
-        console.print(corrected)
+    for said in filter(None, (about_corrections(run), about_machines(run))):
+        console.print(said, soft_wrap=True)
     for fault in run.faults:
         console.print(Text(running(fault)), soft_wrap=True)
 
@@ -176,7 +177,7 @@ _ASKED = (
     *("columns", "limit", "per_group", "batch_size", "max_new_tokens"),
 )
 _JUDGES = ("nli", "similarity", "tagger")
-_HOW = ("methods", "samples", *_JUDGES, "idf", "quality", "weights", "layers", "offsets", "keep")
+_HOW = ("methods", "samples", *_JUDGES, "idf", "quality", "weights", "layers", "offsets", "keep", "threads")
 _MOST_REJECTED = 5
 
 
@@ -203,9 +204,10 @@ def score(options: argparse.Namespace) -> int:
     """Run the command, and return its exit code."""
     console = Console(stderr=True, highlight=False)
     own = load_own(words_of(options.methods), seconds=options.method_seconds)
+    source = _source(options, own)
     _prepare(options, own, console)
     with _signals(options.parent) as asked, shown(console) as tell:
-        status = work(options.out, own=own, on_progress=tell, cancel=asked)
+        status = work(options.out, own=own, source=source, mixed=options.mixed, on_progress=tell, cancel=asked)
     if status.state == "stopped":
         return 128 + (asked.number or signal.SIGINT)
     print_summary(Console(highlight=False), open_run(options.out))
@@ -221,6 +223,22 @@ def add_methods(options: argparse.Namespace) -> int:
     run = added_methods.add_methods(options.folder, ids, judges=judges, detectors=files)
     print_summary(Console(highlight=False), run)
     return 0
+
+
+def _source(options: argparse.Namespace, own: Own) -> Source:
+    """Where the answers are computed: in this process, or on Ray."""
+    if options.on is None:
+        return answered_here
+
+    from analysis.on_ray import ray_source
+
+    if is_hosted():
+        message = f"A host does not use Ray: leave --on {options.on} out."
+        raise InvalidInput(message)
+    if own.methods:
+        message = f"Methods of your own are computed in this process only: leave out --on or {own.methods[0].id}."
+        raise InvalidInput(message)
+    return ray_source(options.on, models_per_gpu=options.models_per_gpu)
 
 
 def _prepare(options: argparse.Namespace, own: Own, console: Console) -> None:
@@ -262,6 +280,7 @@ def _prepare_new(options: argparse.Namespace, own: Own, console: Console) -> Non
         detectors=files,
         samples=options.samples,
         seed=options.seed,
+        threads=options.threads,
         **{name: whole_path(value) for name in _JUDGES if (value := getattr(options, name))},
         idf=str(options.idf.resolve()) if options.idf else None,
     )
@@ -387,6 +406,11 @@ HOSTED_VARIABLE = "RAUQ_HOSTED"
 _WORD = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 
 
+def is_hosted() -> bool:
+    """Whether this process belongs to an app that strangers use."""
+    return os.environ.get(HOSTED_VARIABLE, "") not in ("", "0")
+
+
 def words_of(options: Sequence[str] | None) -> tuple[str, ...]:
     """What --methods names, each once; names are separated by spaces or commas."""
     return tuple(dict.fromkeys(word for option in options or () for word in option.split(",") if word))
@@ -408,7 +432,7 @@ def load_own(words: Sequence[str], *, seconds: float | None = None) -> Own:
             that is missing, no `rauq.Method`, or none that a run can have.
     """
     own = [word for word in words if is_own(word)]
-    if own and os.environ.get(HOSTED_VARIABLE, "") not in ("", "0"):
+    if own and is_hosted():
         message = f"A host imports no methods: leave {own[0]} out."
         raise InvalidInput(message)
     return collected([_loaded(word) for word in own], seconds=MOST_SECONDS if seconds is None else seconds)
@@ -433,6 +457,9 @@ def _loaded(word: str) -> tuple[Method, OwnMethod]:
 
 
 def _imported(name: str) -> ModuleType:
+    """The module as Python finds it, or else in the current folder, where a script that pip installed does not look."""
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
     try:
         return import_module(name)
     except (Exception, SystemExit) as error:

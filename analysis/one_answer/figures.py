@@ -18,11 +18,14 @@ from analysis.figures import (
     head_axis,
     hover_labels,
     layer_axis,
+    plotly_text,
+    text_colour,
     token_axis,
     token_marks,
 )
+from rauq.errors import InvalidInput
 from rauq.scoring import report
-from rauq.scoring.score import Score
+from rauq.scoring.score import Score, score
 from rauq.trace.attribution import weight_name
 from rauq.trace.trace import Trace
 
@@ -323,3 +326,62 @@ def _token_head_map(trace: Trace, score: Score, view: View, *, dark: bool) -> Dr
 def _collapse(trace: Trace, score: Score) -> int | None:
     found = report.collapse(trace, score)
     return found.token if found else None
+
+
+_NAMES = ("confidence", "layer-head-map", "token-head-map")
+_HEADING_HEIGHT = 64  # pixels, for the heading and the legend below it
+_DAY_PAGE, _NIGHT_PAGE = "#ffffff", "#14181d"
+
+
+def plot(
+    answer: Trace | Score,
+    name: str = "confidence",
+    *,
+    layer: int | None = None,
+    head: int | None = None,
+    token: int | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """One figure of a scored answer, with its heading: confidence, layer-head-map or token-head-map.
+
+    A trace is scored with the paper's settings. `layer` and `head`: those of `default_view` unless given. `token`: the
+    one that is marked, and whose weights the layer-head-map shows; None: the whole answer. `dark`: for a dark page.
+
+    Raises:
+        InvalidInput: unknown name, a layer, head or token that the answer does not have, or a score of bare arrays.
+    """
+    scored = score(answer) if isinstance(answer, Trace) else answer
+    if scored.trace is None:
+        message = (
+            "This score is of bare arrays, which have no tokens to draw. Plot the score of a trace: rauq.score(trace)."
+        )
+        raise InvalidInput(message)
+    chosen = default_view(scored.trace, scored)
+    view = View(chosen.layer if layer is None else layer, chosen.head if head is None else head, token)
+    _check_view(scored.trace, view)
+    drawn = {drawing.name: drawing for drawing in drawings(scored.trace, scored, view, dark=dark)}
+    if name not in drawn:
+        single = " (an answer of one token has confidence alone)" if name in _NAMES else ""
+        message = f"Got the figure {name!r}{single}; choose one of {', '.join(drawn)}."
+        raise InvalidInput(message)
+    figure = drawn[name].figure
+    heading = {"text": plotly_text(drawn[name].heading), "font": {"color": text_colour(dark=dark), "size": 15}}
+    figure.update_layout(title=heading | {"x": 0, "y": 0.98, "yanchor": "top", "yref": "container"})
+    figure.update_layout(margin={"t": _HEADING_HEIGHT}, height=figure.layout.height + _HEADING_HEIGHT)
+    page = _NIGHT_PAGE if dark else _DAY_PAGE  # a notebook's own page may be light or dark, whatever was asked for
+    figure.update_layout(paper_bgcolor=page, plot_bgcolor=page, legend={"font": {"color": text_colour(dark=dark)}})
+    figure.update_xaxes(gridcolor=VEIL)
+    figure.update_yaxes(gridcolor=VEIL)
+    return figure
+
+
+def _check_view(trace: Trace, view: View) -> None:
+    allowed = {
+        "layer": (view.layer, trace.layers),
+        "head": (view.head, range(trace.num_heads)),
+        "token": (view.token, range(len(trace.pieces))),
+    }
+    for name, (given, known) in allowed.items():
+        if given is not None and given not in known:
+            message = f"Got {name}={given!r}; this answer has {name}s {known[0]} to {known[-1]}."
+            raise InvalidInput(message)

@@ -45,7 +45,7 @@ from analysis.report.tables import (
 )
 from analysis.runs.create import about_unknown_methods
 from analysis.runs.manifest import SUPERVISED
-from analysis.runs.opened import Run, about_corrections, about_sample
+from analysis.runs.opened import Run, about_corrections, about_machines, about_sample
 from analysis.stats import METRICS
 from rauq.errors import RunError
 from rauq.labels import about_weights, running
@@ -113,7 +113,8 @@ def _overview(found: Results) -> str:
     missing = request.count - in_all - len(run.failures)
     rest = f", {missing:,} not answered yet" if missing else ""
     answers = f"{in_all:,} answers to {request.count:,} examples of {running(request.data)}{failed}{rest}."
-    return " ".join(filter(None, (answers, about_sample(run), about_corrections(run), about_unknown_methods(request))))
+    said = (answers, about_sample(run), about_corrections(run), about_machines(run), about_unknown_methods(request))
+    return " ".join(filter(None, said))
 
 
 def _facts(found: Results) -> tuple[tuple[str, str], ...]:
@@ -167,8 +168,9 @@ def _write_split(split: SplitTable, out: Path) -> None:
 def split_files(table: SplitTable) -> tuple[Table, Table]:
     """The table in the paper's layout, and the control of text leaks."""
     name, where = f"supervised_{table.split}_{table.metric}", f"{SPLIT_NAMES[table.split]}, {METRICS[table.metric]}"
+    caption = joined(table_caption(table), undefined_sentence(table), dropped_note(table))
     return (
-        Table(name, f"Supervised methods, {where}", table_caption(table), paper_table(table)),
+        Table(name, f"Supervised methods, {where}", caption, paper_table(table)),
         Table(f"{name}_leaks", f"Control of text leaks, {where}", leak_caption(table.metric), leak_table(table)),
     )
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from analysis.runs.answering import judges_for, uncertainty_of
 from analysis.runs.corrections import crc32_of
 from analysis.runs.create import check_methods, missing_needs, options_for
 from analysis.runs.job import how_to_resume, only_job
@@ -28,7 +29,6 @@ from analysis.runs.own import DetectorFile, check_unseen, load_detectors
 from analysis.runs.shard import ADDED, added_path
 from analysis.runs.timings import Timing, add_timings
 from analysis.runs.traces import traces_of
-from analysis.runs.work import judges_for, uncertainty_of
 from rauq.errors import InvalidInput, RunError
 from rauq.methods.method import Need, Uncertainty, needs_met
 from rauq.methods.pair_scorers.judges import Judges

@@ -26,6 +26,7 @@ from analysis.runs.manifest import (
     MOST_EXAMPLES,
     MOST_IN_A_BATCH,
     MOST_SAMPLES,
+    MOST_THREADS,
     Manifest,
     Request,
     StoredLayers,
@@ -412,6 +413,7 @@ def _check(request: Request) -> None:
         ("examples in a shard", request.shard_size, MOST_EXAMPLES),
         ("new tokens", request.max_new_tokens, MOST_ANSWER_TOKENS),
         ("samples of an answer", request.samples, MOST_SAMPLES),
+        ("threads", 1 if request.threads is None else request.threads, MOST_THREADS),
     )
     for what, number, most in sizes:
         if not 1 <= number <= most:

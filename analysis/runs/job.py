@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from analysis.runs.manifest import Manifest, Request, cannot_write, read_manifes
 from analysis.runs.shard import answers_path
 from analysis.typed_json import parsed
 from rauq.errors import RunError
+from rauq.layout import command, environment
 
 if TYPE_CHECKING:
     from rauq.arguments import Cancel
@@ -252,7 +252,6 @@ def _remove_temporary_files(folder: Path) -> None:
 
 LOG = "log.txt"
 
-_ROOT = Path(__file__).parents[2]
 _START_PATIENCE = 60.0  # seconds until a process that was started tells how far it is: Python loads its packages first
 _POLL_SECONDS = 0.05
 
@@ -317,18 +316,17 @@ def _second_job(folder: Path) -> RunError:
 
 
 def _started(folder: Path, *, with_parent: bool) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "analysis", "score", "--out", str(folder.absolute()), "--resume"]
-    command += ["--parent", str(os.getpid())] if with_parent else []
-    paths = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
+    package = __package__.rpartition(".")[0]
+    parent = ("--parent", str(os.getpid())) if with_parent else ()
     try:
         with (folder / LOG).open("ab") as log:  # so that two at the same moment do not write over each other
             log.truncate(0)
             return subprocess.Popen(
-                command,
+                command(package, "score", "--out", str(folder.absolute()), "--resume", *parent),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONPATH": paths},
+                env=environment(),
                 start_new_session=True,
             )
     except OSError as error:

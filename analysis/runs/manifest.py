@@ -9,9 +9,10 @@ import os
 import re
 import reprlib
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -27,6 +28,7 @@ SCHEMA = 2
 MOST_EXAMPLES = 10_000_000
 MOST_IN_A_BATCH = 1024
 MOST_SAMPLES = 100
+MOST_THREADS = 1024
 LONGEST_REASON = 1_000  # characters
 FEWEST_OFFSETS = 2  # one for each alignment of RAUQ
 MANIFEST = "manifest.json"
@@ -34,6 +36,7 @@ LARGEST_MANIFEST = 256 * 2**10  # bytes: a real one has about 3,000
 StoredLayers = Literal["middle", "all"]
 
 _Extra = MethodId
+_Word = Annotated[str, Field(max_length=200)]
 _Examples = Annotated[int, Field(ge=1, le=MOST_EXAMPLES)]
 
 
@@ -50,6 +53,7 @@ class Request:
     where that is the measure. `detectors`: the files of those that are supervised. `offsets`: how many keys back
     attention is kept token by token; `keep`: extras of a trace (`rauq.trace.extras`) that are kept on disk. `nli`,
     `similarity`, `tagger`, `idf`: the models and the file that others ask, by name or path; "" where there is none.
+    `threads`: those that torch computes with, which decide how sums round; None: those of the process that starts it.
     """
 
     model: str
@@ -80,6 +84,7 @@ class Request:
     detectors: tuple[DetectorFile, ...] = ()
     offsets: Annotated[int, Field(ge=FEWEST_OFFSETS, le=MOST_BANDS)] = FEWEST_OFFSETS
     keep: Annotated[tuple[_Extra, ...], Field(max_length=MOST_EXTRAS)] = ()
+    threads: Annotated[int, Field(ge=1, le=MOST_THREADS)] | None = None
 
     @property
     def known_methods(self) -> tuple[str, ...]:
@@ -114,11 +119,36 @@ class Answerer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What decides how sums round: where all of it agrees, the same batches give the same bytes.
+
+    `device`: cpu, or the name of the GPU. `threads`: those of torch. `cpu`: the vector instructions that torch uses.
+    """
+
+    device: _Word
+    dtype: _Word
+    torch: _Word
+    threads: Annotated[int, Field(ge=1, le=MOST_THREADS)]
+    cpu: _Word
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """A model as it was loaded, the packages that it was loaded with, and the machine that it computes on."""
+
+    answerer: Answerer
+    packages: tuple[tuple[str, str], ...]
+    machine: Machine
+
+
+@dataclass(frozen=True, kw_only=True)
 class Manifest:
     """A run: its request, the model once it was loaded, and the packages that it was loaded with.
 
     `quality_reason`: why its measure of quality was chosen; "" where the user chose another one. `added_methods`: those
-    that were computed later, in files of their own (`analysis.runs.added_methods`).
+    that were computed later, in files of their own (`analysis.runs.added_methods`). `machine`: the one that the run was
+    started on; older runs have none. `mixed`: whether shards may be of other machines; the table of each such shard
+    says of which.
     """
 
     name: str
@@ -129,6 +159,13 @@ class Manifest:
     quality_reason: str = ""
     added_methods: tuple[MethodId, ...] = ()
     added_detectors: tuple[DetectorFile, ...] = ()
+    machine: Machine | None = None
+    mixed: bool = False
+
+    @property
+    def threads(self) -> int | None:
+        """The threads that torch has to compute with; None where neither the request nor the start of the run says."""
+        return self.request.threads or (self.machine.threads if self.machine else None)
 
     @property
     def num_shards(self) -> int:
@@ -178,6 +215,51 @@ def read_manifest(folder: Path) -> Manifest:
     return _manifest(found, folder)
 
 
+def with_started(folder: Path, manifest: Manifest, started: Started, *, mixed: bool) -> Manifest:
+    """The manifest of a run whose model was loaded: written at the first time, compared at every other.
+
+    `mixed`: whether another machine may go on with the run, which the manifest then says.
+
+    Raises:
+        RunError: the run was started with another model, with other packages or, unless `mixed`, on another machine, or
+            the manifest cannot be written.
+    """
+    found = replace(manifest, answerer=started.answerer, packages=started.packages)
+    if manifest.answerer is None:
+        found = replace(found, machine=started.machine)
+    elif found != manifest:
+        message = (
+            f"{folder} was started with {_differences(_loaded(manifest), _loaded(found))}. "
+            "Resume it with the same, or score into a new folder."
+        )
+        raise RunError(message)
+    elif manifest.machine not in (None, started.machine):
+        if not mixed:
+            differences = _differences(vars(manifest.machine), vars(started.machine))
+            message = (
+                f"{folder} was started on another machine, with {differences}: "
+                "sums round differently here, and near ties may give other tokens. Resume it on a machine like the "
+                "first, add --mixed to allow this one, or score into a new folder."
+            )
+            raise RunError(message)
+        found = replace(found, mixed=True)
+    if found != manifest:
+        write_manifest(folder, found)
+    return found
+
+
+def _loaded(manifest: Manifest) -> dict[str, Any]:
+    return {**vars(manifest.answerer), **dict(manifest.packages)}
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{name.replace('_', ' ')} {value}, not {now.get(name)}"
+        for name, value in before.items()
+        if value != now.get(name)
+    )
+
+
 def content_of(path: Path, *, largest: int) -> bytes:
     """The bytes of a file whose text is parsed as a whole: small texts may make large values.
 
@@ -208,6 +290,20 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         raise cannot_write(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_files(folder: Path, files: Iterable[tuple[str, bytes]]) -> None:
+    """Write files by their names, in this order, each whole or not at all.
+
+    Raises:
+        RunError: one cannot be written.
+    """
+    for name, content in files:
+        write_whole(folder / name, partial(_write, content))
+
+
+def _write(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
 
 
 def cannot_write(path: Path, error: OSError) -> RunError:

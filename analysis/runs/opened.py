@@ -367,6 +367,13 @@ def about_corrections(run: Run) -> str:
     return said.strip()
 
 
+def about_machines(run: Run) -> str:
+    """A sentence where shards of a run were answered on machines that round differently; empty where none was."""
+    if not run.manifest.mixed:
+        return ""
+    return "Shards were answered on machines that round differently, so near ties may have given other tokens."
+
+
 TokenChoice = Literal["all", "fact", "other"]
 
 _MOST_PADDED, _MOST_TOKENS = 1.25, 2**17

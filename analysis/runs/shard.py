@@ -23,14 +23,17 @@ ranks above 2,048 are not exact. Extras by layer are those of the stored layers.
 `methods-ID.parquet` holds a method that was computed later (`analysis.runs.added_methods`): a row for each example of
 the whole run, with the checksum of the answer that the uncertainty is of.
 
+The metadata of a table's schema have a `machine` where the shard was answered on another one than the manifest says.
+
 All files of a shard are written under another name and renamed, the table last: a shard that has its table is whole.
 Each file of arrays keeps a checksum of its own, and that of the table.
 """
 
+import json
 import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -42,7 +45,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from analysis.answer_sets.heads import pick
-from analysis.runs.manifest import FEWEST_OFFSETS, Answerer, Manifest, write_whole
+from analysis.runs.manifest import FEWEST_OFFSETS, Answerer, Machine, Manifest, write_files
 from rauq.errors import RunError
 from rauq.methods.method import Uncertainty
 from rauq.scoring.settings import Settings, window
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
 
 ALIGNMENTS: tuple[Alignment, ...] = get_args(Alignment)
 OFFSETS = (1, 2, 3, 4, 5, 6)  # the paper's figure 3c
+_HERE = Path()
 _LARGEST_EXPONENT = 128  # float32 has no larger ones
 _MOST_DIMENSIONS = 8  # of an extra; those of this version have four at most
 _LARGEST_HALF = float(np.finfo(np.float16).max)
@@ -163,25 +167,39 @@ def write_shard(
     offsets: int = FEWEST_OFFSETS,
     keep: tuple[str, ...] = (),
 ) -> None:
-    """Write the files of a shard; `stored` are the layers whose weights are kept token by token, `offsets` keys back.
-
-    `keep` are the extras that are kept; the traces must have them.
+    """Write the files of a shard; the arguments are those of `shard_files`.
 
     Raises:
         RunError: they cannot be written.
     """
+    write_files(folder, shard_files(shard, outcomes, stored=stored, offsets=offsets, keep=keep))
+
+
+def shard_files(
+    shard: int,
+    outcomes: Sequence[Answered | Failed],
+    *,
+    stored: tuple[int, ...],
+    offsets: int = FEWEST_OFFSETS,
+    keep: tuple[str, ...] = (),
+    machine: Machine | None = None,
+) -> Iterator[tuple[str, bytes]]:
+    """The name and the content of each file of a shard, in the order in which they are written.
+
+    `stored` are the layers whose weights are kept token by token, `offsets` keys back. `keep` are the extras that are
+    kept; the traces must have them. `machine`: noted in the table if it is not that of the manifest.
+    """
     answered = [outcome for outcome in outcomes if isinstance(outcome, Answered)]
-    table = _table(outcomes)
+    table = _table(outcomes, machine)
     if keep:
-        extras = _with_checksums(_extras(answered, keep, stored), table)
-        write_whole(extras_path(folder, shard), lambda path: path.write_bytes(extras))
-    arrays = _with_checksums(_arrays(answered, stored, offsets), table)
-    write_whole(traces_path(folder, shard), lambda path: path.write_bytes(arrays))
-    write_whole(answers_path(folder, shard), lambda path: path.write_bytes(table))
+        yield extras_path(_HERE, shard).name, _with_checksums(_extras(answered, keep, stored), table)
+    yield traces_path(_HERE, shard).name, _with_checksums(_arrays(answered, stored, offsets), table)
+    yield answers_path(_HERE, shard).name, table
 
 
-def _table(outcomes: Sequence[Answered | Failed]) -> bytes:
-    table = pa.Table.from_pylist([_row(outcome) for outcome in outcomes], schema=SCHEMA)
+def _table(outcomes: Sequence[Answered | Failed], machine: Machine | None) -> bytes:
+    schema = SCHEMA if machine is None else SCHEMA.with_metadata({"machine": json.dumps(asdict(machine))})
+    table = pa.Table.from_pylist([_row(outcome) for outcome in outcomes], schema=schema)
     written = pa.BufferOutputStream()
     pq.write_table(table, written, compression="zstd")
     return bytes(written.getvalue().to_pybytes())

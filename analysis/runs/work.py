@@ -1,42 +1,42 @@
-"""Work on a run, shard by shard: answer the examples, evaluate and judge them. Killed at any time, it can resume."""
+"""Work on a run, shard by shard: load what answers it, write what was answered. Killed at any time, it can resume."""
 
-import math
 import re
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from analysis.datasets.example import Example
-from analysis.quality.facts import known_facts
-from analysis.quality.judgement import Judgement
 from analysis.quality.measures import Judge, load_judge
+from analysis.runs.answering import Evaluation, OnDone, answer_shard
 from analysis.runs.create import check_examples, check_known_methods, read_examples
 from analysis.runs.index import make_index
 from analysis.runs.job import STOP, Job, OnProgress, Status, Stop, how_to_resume, new_job, only_job
-from analysis.runs.manifest import LONGEST_REASON, Answerer, Manifest, Request, read_manifest, sha256_of, write_manifest
-from analysis.runs.own import NOTHING_OWN, Own, check_given, load_detectors, within
-from analysis.runs.shard import Answered, Failed, answers_path, layers_to_store, read_table, write_shard
+from analysis.runs.manifest import (
+    Answerer,
+    Machine,
+    Manifest,
+    Request,
+    Started,
+    read_manifest,
+    sha256_of,
+    with_started,
+    write_files,
+)
+from analysis.runs.own import NOTHING_OWN, Own, check_given, load_detectors
+from analysis.runs.shard import Failed, answers_path, layers_to_store, read_table, shard_files
 from analysis.runs.timings import Timing, add_timings
 from rauq.checkpoints.named import place_of
 from rauq.errors import RauqError, RunError
-from rauq.methods.evaluate import evaluate
-from rauq.methods.method import Method, Uncertainty
-from rauq.methods.pair_scorers.judges import CachedJudge, Judges
-from rauq.trace.parts import answer_text, span_of, tokens_in
-from rauq.trace.trace import NUM_BANDS, Extra, Trace
 
 if TYPE_CHECKING:
     from rauq.arguments import Cancel
-    from rauq.errors import Failure
     from rauq.model.language_model import LanguageModel
 
 _PACKAGES = ("numpy", "torch", "transformers")
-_ROWS = 64  # samples that are drawn at once, of however many prompts
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -64,29 +64,15 @@ def with_started_commit(manifest: Manifest) -> Request:
     return replace(manifest.request, revision=started_commit(manifest) or manifest.request.revision)
 
 
-def with_answerer(folder: Path, manifest: Manifest, lm: "LanguageModel") -> Answerer:
-    """The model as the manifest has it: written there with the packages at the first time, compared at every other.
+def started(lm: "LanguageModel", request: Request) -> Started:
+    """A loaded model as a manifest has it.
 
     Raises:
-        RunError: the run was started with another model or other packages, or the manifest cannot be written.
-        ModelNotFound: the model's folder was deleted after it was loaded.
+        ModelNotFound: its folder was deleted after it was loaded.
     """
-    answerer = _answerer(lm, manifest.request)
-    packages = tuple((name, version(name)) for name in _PACKAGES)
-    found = replace(manifest, answerer=answerer, packages=packages)
-    if manifest.answerer is None:
-        write_manifest(folder, found)
-    elif found != manifest:
-        message = (
-            f"{folder} was started with {_differences(manifest, found)}. "
-            "Resume it with the same, or score into a new folder."
-        )
-        raise RunError(message)
-    return answerer
+    from rauq.model.loading import rounding_of
 
-
-def _answerer(lm: "LanguageModel", request: Request) -> Answerer:
-    return Answerer(
+    answerer = Answerer(
         name=lm.name,
         revision=lm.revision,
         kind=lm.kind,
@@ -98,311 +84,128 @@ def _answerer(lm: "LanguageModel", request: Request) -> Answerer:
         vocab_size=lm.vocab_size,
         weights_sha256=sha256_of(Path(place_of(request.model)).expanduser()) if lm.revision == "local" else "",
     )
-
-
-def _differences(before: Manifest, now: Manifest) -> str:
-    sides = [{**vars(side.answerer), **dict(side.packages)} for side in (before, now)]
-    return ", ".join(
-        f"{name.replace('_', ' ')} {value}, not {sides[1][name]}"
-        for name, value in sides[0].items()
-        if value != sides[1].get(name)
-    )
+    machine: Any = rounding_of(lm)
+    packages = tuple((name, version(name)) for name in _PACKAGES)
+    return Started(answerer=answerer, packages=packages, machine=Machine(**machine))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Evaluated:
-    """An answer with its uncertainties in the order of the methods, their timings, and the tokens generated for it.
+class Made:
+    """A shard that is answered: the names and contents of its files, what they hold, and how long it took."""
 
-    The trace has the extras that are kept; `tokens` are those of the answer and of its samples.
-    """
-
-    trace: Trace
-    uncertainties: tuple[Uncertainty, ...]
-    timings: tuple[Timing, ...]
-    tokens: int
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Evaluation:
-    """How answers are evaluated: by which model, for which request, with which judges and methods of the user's own."""
-
-    lm: "LanguageModel"
-    request: Request
-    judges: Judges
-    own: Own = NOTHING_OWN
-
-    @property
-    def methods(self) -> tuple[Method, ...]:
-        """The methods of the request, in order."""
-        return self.own.rows(self.request.methods)
-
-    @property
-    def draws_samples(self) -> bool:
-        """Whether any method compares samples."""
-        return any("samples" in method.needs for method in self.methods)
-
-    @property
-    def extras(self) -> tuple[Extra, ...]:
-        """What answers have to capture: what is kept, and what the methods use as far as the model can give it."""
-        used = self._available_extras([extra for method in self.methods for extra in method.extras])
-        return tuple(dict.fromkeys([*used, *cast("tuple[Extra, ...]", self.request.keep)]))
-
-    @property
-    def sample_extras(self) -> tuple[Extra, ...]:
-        """What samples have to capture."""
-        return self._available_extras([extra for method in self.methods for extra in method.sample_extras])
-
-    def _available_extras(self, asked: Sequence[Extra]) -> tuple[Extra, ...]:
-        there = [extra for extra in self.lm.extras if extra != "focus" or self.judges.idf is not None]
-        return tuple(extra for extra in there if extra in asked)
-
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """The samples of one example, and why there are none although they were asked for."""
-
-    samples: tuple[Trace, ...] = ()
-    failure: str = ""
-
-
-def evaluated(evaluation: Evaluation, example: Example, trace: Trace, drawn: Drawn) -> Evaluated:
-    """Apply every method to an answer and its samples."""
-    judges = judges_for(evaluation.judges, example)
-    own = {method.id: evaluation.own.seconds for method in evaluation.own.methods}
-    found = [
-        _timed(method, trace, drawn, judges, question=example.question, seconds=own.get(method.id))
-        for method in evaluation.methods
-    ]
-    return Evaluated(
-        trace=replace(trace, extras={name: trace.extras[name] for name in evaluation.request.keep}),
-        uncertainties=tuple(uncertainty for uncertainty, _ in found),
-        timings=tuple(timing for _, timing in found),
-        tokens=sum(len(each.answer_ids) for each in (trace, *drawn.samples)),
-    )
-
-
-def drawn_for(
-    evaluation: Evaluation, batch: Sequence[tuple[int, Example]], cancel: "Cancel"
-) -> tuple[list[Drawn], list[Timing]]:
-    """The samples of each example, with its number, if a method compares any, and how long they took.
-
-    Each example's seed depends on the run and its number alone. Once `cancel` is set, samples are missing or cut short.
-    """
-    if not (evaluation.draws_samples and batch):
-        return [Drawn() for _ in batch], []
-    begun = time.perf_counter()
-    found = [_drawn(result) for result in _samples(evaluation, batch, cancel)]
-    tokens = sum(len(sample.answer_ids) for each in found for sample in each.samples)
-    seconds = time.perf_counter() - begun
-    return found, [Timing(stage="sample", examples=len(found), seconds=seconds, tokens=tokens)]
-
-
-def _samples(
-    evaluation: Evaluation, batch: Sequence[tuple[int, Example]], cancel: "Cancel"
-) -> "Iterator[list[Trace] | Failure]":
-    request = evaluation.request
-    seeds = [int(np.random.SeedSequence((request.seed, number)).generate_state(1)[0]) for number, _ in batch]
-    return evaluation.lm.sample_batch(
-        [example.prompt for _, example in batch],
-        seeds=seeds,
-        k=request.samples,
-        batch_size=max(1, _ROWS // request.samples),
-        max_new_tokens=request.max_new_tokens,
-        stop=request.stop,
-        chat=request.chat,
-        extras=evaluation.sample_extras,
-        idf=evaluation.judges.idf,
-        cancel=cancel,
-    )
-
-
-def _drawn(result: "list[Trace] | Failure") -> Drawn:
-    if isinstance(result, list):
-        return Drawn(tuple(result))
-    return Drawn(failure=f"Its samples could not be drawn. {result.error}"[:LONGEST_REASON])
-
-
-def judges_for(judges: Judges, example: Example) -> Judges:
-    """The judges for one answer: with the facts of its prompt, and each pair of texts judged once."""
-    nli = None if judges.nli is None else CachedJudge(judges.nli)
-    return replace(judges, nli=nli, facts=known_facts(example))
-
-
-def _timed(
-    method: Method, trace: Trace, drawn: Drawn, judges: Judges, *, question: str, seconds: float | None
-) -> tuple[Uncertainty, Timing]:
-    spared = judges.nli.spared if isinstance(judges.nli, CachedJudge) else 0.0
-    begun = time.perf_counter()
-    if drawn.failure and "samples" in method.needs:
-        found = Uncertainty(math.nan, drawn.failure)
-    else:
-        found = within(seconds, lambda: uncertainty_of(method, trace, drawn.samples, judges, question))
-    taken = time.perf_counter() - begun
-    if isinstance(judges.nli, CachedJudge):
-        taken += judges.nli.spared - spared
-    return found, Timing(stage="method", examples=1, seconds=taken, method=method.id)
-
-
-def uncertainty_of(
-    method: Method, trace: Trace, samples: tuple[Trace, ...], judges: Judges, question: str
-) -> Uncertainty:
-    """What a run stores: an infinite number would rank above all others, and says no more than that it is none."""
-    found = evaluate(trace, (method,), samples=samples, judges=judges, question=question)[method.id]
-    if math.isinf(found):
-        return Uncertainty(math.nan, "it is infinite")
-    return Uncertainty(found, found.reason[:LONGEST_REASON])
-
-
-OnDone = Callable[[int, int], None]
-"""Called with the number of further examples that are done, and of tokens generated for them."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Outcomes:
-    """What became of each example of a shard, in order, and how long that took."""
-
-    rows: tuple[Answered | Failed, ...]
+    shard: int
+    files: Iterable[tuple[str, bytes]]
+    examples: int
+    failed: int
     timings: tuple[Timing, ...]
 
 
-def batches_of(examples: Sequence[Example], size: int) -> list[list[int]]:
-    """Places of a shard's examples, batch by batch: answers to generate, then answers to read.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Undone:
+    """The `shards` of a run that are left to answer.
 
-    Within a batch prompts are alike in group and length, since a batch is as slow as the longest in it. Batches depend
-    on the shard's examples alone, so that a resumed run has those of one that was never stopped.
+    `accept` is called with every model that was loaded for it, before it answers: it gives the machine to note with the
+    model's shards, None for that of the manifest, and raises a RunError for a model that must not answer. `on_done`
+    counts what is done before its shard is. Once `cancel` is set, no further shard is wanted.
     """
 
-    def likeness(place: int) -> tuple[str, int]:
-        return examples[place].group, len(examples[place].prompt) + len(examples[place].answer or "")
+    manifest: Manifest
+    examples: tuple[Example, ...]
+    shards: Sequence[int]
+    own: Own
+    cancel: "Cancel"
+    accept: Callable[[Started], Machine | None]
+    on_done: OnDone
 
-    asked = [place for place, example in enumerate(examples) if example.answer is None]
-    given = [place for place, example in enumerate(examples) if example.answer is not None]
-    ordered = [sorted(places, key=likeness) for places in (asked, given)]
-    return [places[start : start + size] for places in ordered for start in range(0, len(places), size)]
+
+Source = Callable[[Undone], Generator[Made | None, None, None]]
+"""Where the shards of a run are answered: gives them in any order, and None once it was cancelled before the last."""
 
 
-def answer_shard(
-    evaluation: Evaluation,
-    numbers: range,
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ready:
+    """All that answers the shards of a run, loaded: the model, its judges, and the judge of quality."""
+
+    manifest: Manifest
+    evaluation: Evaluation
+    judge: Judge
+    started: Started
+
+
+def ready(manifest: Manifest, own: Own = NOTHING_OWN) -> Ready:
+    """Load what answers a run; the judge of quality comes first, since a missing file is reported at once.
+
+    Raises:
+        RauqError: the model or a judge cannot be loaded, or the model has no such extras as the run keeps.
+    """
+    request = manifest.request
+    weights = Path(request.weights) if request.weights else None
+    judge = load_judge(request.quality, weights=weights, function=own.quality)
+    evaluation = evaluation_of(manifest, own)
+    evaluation.lm.check_extras(request.keep)  # before the run belongs to this model
+    return Ready(manifest=manifest, evaluation=evaluation, judge=judge, started=started(evaluation.lm, request))
+
+
+def made(
+    loaded: Ready,
+    shard: int,
     examples: Sequence[Example],
     *,
-    judge: Judge,
+    machine: Machine | None,
     cancel: "Cancel",
     on_done: OnDone,
-) -> Outcomes | None:
-    """Answer the examples of these numbers, or read the answers they have, one outcome each; None once cancelled."""
-    chosen = examples[numbers.start : numbers.stop]
-    evaluation = replace(evaluation, lm=evaluation.lm.with_prefix_cache())
-    results: dict[int, Evaluated | Failure] = {}
-    timings: list[Timing] = []
-    for places in batches_of(chosen, evaluation.request.batch_size):
-        found, taken = _batch(evaluation, [(numbers[place], chosen[place]) for place in places], cancel)
-        if cancel.is_set():
-            return None
-        results |= zip(places, found, strict=True)
-        timings += taken
-        on_done(len(places), sum(each.tokens for each in found if isinstance(each, Evaluated)))
-    ordered = [results[place] for place in range(len(chosen))]
-    timings += [timing for each in ordered if isinstance(each, Evaluated) for timing in each.timings]
-    return Outcomes(rows=_rows(numbers, chosen, ordered, judge), timings=tuple(timings))
-
-
-def _batch(
-    evaluation: Evaluation, batch: Sequence[tuple[int, Example]], cancel: "Cancel"
-) -> "tuple[list[Evaluated | Failure], list[Timing]]":
-    """The outcome of each example of a batch, with its number, and how long generation and sampling took.
-
-    Once `cancel` is set, outcomes are missing or wrong.
-    """
-    if cancel.is_set():
-        return [], []
-    begun = time.perf_counter()
-    found = _run(evaluation, [example for _, example in batch], cancel)
-    generating = _generating(found, time.perf_counter() - begun)
-    answered = [pair for pair, result in zip(batch, found, strict=False) if isinstance(result, Trace)]
-    drawn, sampling = drawn_for(evaluation, answered, cancel)
-    several = dict(zip((number for number, _ in answered), drawn, strict=False))
-    outcomes = [
-        evaluated(evaluation, example, result, several[number]) if isinstance(result, Trace) else result
-        for (number, example), result in zip(batch, found, strict=False)
-        if not cancel.is_set()
-    ]
-    return outcomes, [generating, *sampling]
-
-
-def _generating(found: "Sequence[Trace | Failure]", seconds: float) -> Timing:
-    tokens = sum(len(result.answer_ids) for result in found if isinstance(result, Trace))
-    return Timing(stage="generate", examples=len(found), seconds=seconds, tokens=tokens)
-
-
-def _rows(
-    numbers: range, examples: Sequence[Example], results: "Sequence[Evaluated | Failure]", judge: Judge
-) -> tuple[Answered | Failed, ...]:
-    """What is kept of each: with quality, and the tokens that carry the fact."""
-    answered = [example for example, result in zip(examples, results, strict=True) if isinstance(result, Evaluated)]
-    answers = [answer_text(result.trace) for result in results if isinstance(result, Evaluated)]
-    judgements = iter(judge(answered, answers))
-    return tuple(
-        _answered(number, result, next(judgements))
-        if isinstance(result, Evaluated)
-        else Failed(number=number, error=str(result.error))
-        for number, result in zip(numbers, results, strict=True)
+) -> Made | None:
+    """Answer the examples of a shard; `machine` is noted in it. None once cancelled."""
+    request, numbers = loaded.manifest.request, loaded.manifest.numbers(shard)
+    found = answer_shard(loaded.evaluation, numbers, examples, judge=loaded.judge, cancel=cancel, on_done=on_done)
+    if found is None:
+        return None
+    stored = layers_to_store(loaded.manifest, loaded.started.answerer)
+    how: Any = {"stored": stored, "offsets": request.offsets, "keep": request.keep}
+    return Made(
+        shard=shard,
+        files=shard_files(shard, found.rows, machine=machine, **how),
+        examples=len(found.rows),
+        failed=sum(isinstance(row, Failed) for row in found.rows),
+        timings=found.timings,
     )
 
 
-def _answered(number: int, result: Evaluated, judgement: Judgement) -> Answered:
-    return Answered(
-        number=number,
-        trace=result.trace,
-        fact=_fact(result.trace, judgement),
-        quality=judgement.quality,
-        quality_reason=judgement.reason,
-        uncertainties=result.uncertainties,
-    )
+def answered_here(undone: Undone) -> Generator[Made | None, None, None]:
+    """Answer the shards in this process, one after the other; see `Source`."""
+    from rauq.model.loading import use_threads
 
-
-def _fact(trace: Trace, judgement: Judgement) -> np.ndarray:
-    """Which tokens (N,) carry the fact; characters are counted in the text that was judged, the answer part."""
-    start, stop = span_of(trace.thinking, len(trace.answer_ids), "answer")
-    fact = np.zeros(len(trace.answer_ids), dtype=bool)
-    fact[start:stop] = tokens_in(trace.answer_tokens[start:stop], judgement.facts)
-    return fact
-
-
-def _run(evaluation: Evaluation, examples: Sequence[Example], cancel: "Cancel") -> "list[Trace | Failure]":
-    """One batch, of examples that all have an answer or all have none."""
-    lm, request = evaluation.lm, evaluation.request
-    how: dict[str, Any] = {"chat": request.chat, "extras": evaluation.extras, "idf": evaluation.judges.idf}
-    how["offsets"] = max(request.offsets, NUM_BANDS)  # means are stored of more offsets than weights
-    prompts = [example.prompt for example in examples]
-    answers = [example.answer for example in examples if example.answer is not None]
-    if answers:
-        pairs = list(zip(prompts, answers, strict=True))
-        return list(lm.read_batch(pairs, batch_size=len(pairs), **how))
-    return list(
-        lm.generate_batch(
-            prompts,
-            batch_size=len(prompts),
-            max_new_tokens=request.max_new_tokens,
-            stop=request.stop,
-            last_row=True,
-            cancel=cancel,
-            **how,
-        )
-    )
+    before = use_threads(undone.manifest.threads)
+    try:
+        loaded = ready(undone.manifest, undone.own)
+        machine = undone.accept(loaded.started)
+        for shard in undone.shards:
+            numbers = undone.manifest.numbers(shard)
+            examples = undone.examples[numbers.start : numbers.stop]
+            yield made(loaded, shard, examples, machine=machine, cancel=undone.cancel, on_done=undone.on_done)
+    finally:
+        use_threads(before)
 
 
 def work(
-    folder: Path, *, own: Own = NOTHING_OWN, on_progress: OnProgress | None = None, cancel: "Cancel | None" = None
+    folder: Path,
+    *,
+    own: Own = NOTHING_OWN,
+    source: Source = answered_here,
+    mixed: bool = False,
+    on_progress: OnProgress | None = None,
+    cancel: "Cancel | None" = None,
 ) -> Status:
     """Answer the remaining examples of a run, and return its state: "finished", or "stopped" by `cancel`.
 
-    `own`: what the user gives to it. A file named `stop` in the folder stops it too. Shards that are whole stay; broken
-    ones are answered again.
+    `own`: what the user gives to it. `source`: where shards are answered. `mixed`: whether another machine than the one
+    it was started on may go on with it, which may change tokens at near ties. A file named `stop` in the folder stops
+    it too. Shards that are whole stay; broken ones are answered again.
 
     Raises:
-        RunError: another job is working on it, it was started with another model, other packages or other methods of
-            the user's own, this version does not have one of its methods, or it cannot be written.
+        RunError: another job is working on it, it was started with another model, other packages, on another machine or
+            with other methods of the user's own, this version does not have one of its methods, or it cannot be
+            written.
         RauqError: the model cannot be loaded, or quality cannot be measured.
     """
     with only_job(folder):
@@ -410,7 +213,12 @@ def work(
         check_examples(folder, manifest, examples)
         job = new_job(folder, total=manifest.request.count, on_progress=on_progress)
         try:
-            _answer_all(job, manifest, examples, Stop(folder, cancel), own)
+            undone = _undone(job, manifest, examples, own=own, cancel=Stop(folder, cancel), mixed=mixed)
+            if _save_all(job, undone, source):
+                make_index(folder)
+                job.tell(state="finished", message="")
+            else:
+                job.end("stopped", how_to_resume(folder, manifest.request))
         except KeyboardInterrupt:
             job.end("stopped", how_to_resume(folder, manifest.request))
             raise
@@ -422,35 +230,47 @@ def work(
         return job.status
 
 
-def _answer_all(job: Job, manifest: Manifest, examples: tuple[Example, ...], stop: Stop, own: Own) -> None:
-    still_open = _still_open(job, manifest)
-    if still_open:
+def _undone(
+    job: Job, manifest: Manifest, examples: tuple[Example, ...], *, own: Own, cancel: "Cancel", mixed: bool
+) -> Undone:
+    """What is left of a run, which this version and the user's own methods can go on with."""
+    if still_open := _still_open(job, manifest):
         check_known_methods(manifest.request)
         check_given(own, manifest.request.own_methods, manifest.request.own_quality)
-        judge, evaluation = _judge(manifest.request, own), evaluation_of(manifest, own)
-        evaluation.lm.check_extras(manifest.request.keep)  # before the run belongs to this model
-        answerer = with_answerer(job.folder, manifest, evaluation.lm)
-        stored = layers_to_store(manifest, answerer)
+    return Undone(
+        manifest=manifest,
+        examples=examples,
+        shards=still_open,
+        own=own,
+        cancel=cancel,
+        accept=partial(_accept, job, mixed=mixed),
+        on_done=job.count,
+    )
+
+
+def _accept(job: Job, started: Started, *, mixed: bool) -> Machine | None:
+    """See `Undone`; the clock starts with the first model."""
+    manifest = with_started(job.folder, read_manifest(job.folder), started, mixed=mixed)
+    if job.status.state == "loading":
         job.begin_answering()
-        for shard in still_open:
-            outcomes = answer_shard(
-                evaluation, manifest.numbers(shard), examples, judge=judge, cancel=stop, on_done=job.count
-            )
-            if outcomes is None:
-                job.end("stopped", how_to_resume(job.folder, manifest.request))
-                return
-            write_shard(
-                job.folder,
-                shard,
-                outcomes.rows,
-                stored=stored,
-                offsets=manifest.request.offsets,
-                keep=manifest.request.keep,
-            )
-            add_timings(job.folder, shard, outcomes.timings)
-            job.save(examples=len(outcomes.rows), failed=sum(isinstance(row, Failed) for row in outcomes.rows))
-    make_index(job.folder)
-    job.tell(state="finished", message="")
+    return None if manifest.machine in (None, started.machine) else started.machine
+
+
+def _save_all(job: Job, undone: Undone, source: Source) -> bool:
+    """Write the shards as they come, each once; False if it was cancelled before the last one."""
+    missing = set(undone.shards)
+    if not missing:
+        return True
+    with closing(source(undone)) as shards:
+        for found in shards:
+            if found is None:
+                return False
+            if found.shard in missing:
+                missing.remove(found.shard)
+                write_files(job.folder, found.files)
+                add_timings(job.folder, found.shard, found.timings)
+                job.save(examples=found.examples, failed=found.failed)
+    return True
 
 
 def _still_open(job: Job, manifest: Manifest) -> list[int]:
@@ -472,19 +292,13 @@ def _still_open(job: Job, manifest: Manifest) -> list[int]:
     return still_open
 
 
-def _judge(request: Request, own: Own) -> Judge:
-    """Loaded before the model, since a missing file is reported at once."""
-    weights = Path(request.weights) if request.weights else None
-    return load_judge(request.quality, weights=weights, function=own.quality)
-
-
 def evaluation_of(manifest: Manifest, own: Own = NOTHING_OWN) -> Evaluation:
     """The model and the judges of a run, loaded; the model judges its own answers in P(True).
 
     The other judges come first: they are smaller than the model, as a rule, and may be missing.
     """
     from rauq.methods.pair_scorers.loading import load_judges
-    from rauq.model.language_model import p_true_judge
+    from rauq.model.p_true import p_true_judge
 
     request = manifest.request
     judges = load_judges(

@@ -1,25 +1,22 @@
 """An upload from a stranger is read by a process of its own, whose memory, time and answer are limited."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from types import MappingProxyType
 from typing import IO
 
 from analysis.uploads.limits import OUT_OF_MEMORY, OUT_OF_ROOM, REFUSED, Limits
 from rauq.errors import RauqError
 from rauq.labels import size
+from rauq.layout import command, environment
 
-_ROOT = Path(__file__).parents[2]
 _BLOCK = 2**20
 _PATIENCE = 5.0  # seconds beyond the process's own limit, if it does not keep that
 _SETTINGS: Mapping[str, str] = MappingProxyType(
@@ -53,15 +50,13 @@ def read_apart(task: str, options: str, upload: IO[bytes], *, limits: Limits, re
 
 
 def _run(task: str, options: str, copy: IO[bytes], limits: Limits) -> tuple[bytes, int]:
-    command = [sys.executable, "-P", "-m", "analysis.uploads.child", json.dumps(asdict(limits)), task, options]
-    paths = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
     with (
         subprocess.Popen(
-            command,
+            command(f"{__package__}.child", json.dumps(asdict(limits)), task, options),
             stdin=copy,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, **_SETTINGS, "PYTHONPATH": paths},
+            env={**environment(), **_SETTINGS},
             start_new_session=True,
         ) as process,
         _killed_after(process, limits.wall + _PATIENCE),

@@ -19,6 +19,7 @@ from transformers.cache_utils import DummyLayer, DynamicLayer, DynamicSlidingWin
 
 from rauq.capture import tap
 from rauq.capture.extras import Kept, NoteStates
+from rauq.capture.quantised import quantises_activations
 
 _KEYS_AND_VALUES = {DynamicLayer, DynamicSlidingWindowLayer, DummyLayer}
 _LEAST_SPARED = 32  # tokens of all sequences that are worth a pass: with fewer, two sequences take longer than before
@@ -64,8 +65,11 @@ def common_length(sequences: Sequence[tuple[int, ...]]) -> int:
 def can_share(model: PreTrainedModel) -> bool:
     """Whether all that a model keeps of a token are keys and values, which stay the same when more tokens follow.
 
-    A recurrent state cannot be shortened, and some rotary embeddings change with the length of what was fed.
+    A recurrent state cannot be shortened, and some rotary embeddings change with the length of what was fed; quantised
+    activations change with all that is fed at once.
     """
+    if quantises_activations(model):
+        return False
     layers = DynamicCache(config=model.config).layers
     return bool(layers) and all(type(layer) in _KEYS_AND_VALUES for layer in layers) and not _rescales(model)
 
@@ -101,7 +105,7 @@ class CachedModel:
         prefix.fill(self.cache, padding)
         self.parameters = inspect.signature(model.forward).parameters
         self.batch = len(padding)
-        self.padding = torch.tensor(padding, device=model.device) if any(padding) else None
+        self.padding = torch.tensor(padding, device=tap.input_device(model)) if any(padding) else None
         self.seen = len(prefix.ids)
 
     def forward(self, ids: Tensor, *, tail: int, **options: Any) -> Any:
@@ -114,7 +118,7 @@ class CachedModel:
     def repeat(self, times: int) -> None:
         """Repeat every sequence of the batch."""
         # As a reordering: only that is known to the recurrent layers of hybrids, too.
-        copies: Any = torch.arange(self.batch, device=self.model.device).repeat_interleave(times)
+        copies: Any = torch.arange(self.batch, device=tap.input_device(self.model)).repeat_interleave(times)
         self.cache.reorder_cache(copies)
         self.batch *= times
         if self.padding is not None:
@@ -143,7 +147,7 @@ class CachedModel:
 
     def _mask_and_positions(self, num_new: int) -> dict[str, Tensor]:
         if self.padding is None:  # models skip the mask altogether then
-            places = torch.arange(self.seen + num_new, device=self.model.device)[None]
+            places = torch.arange(self.seen + num_new, device=tap.input_device(self.model))[None]
             options = {}
         else:
             places = torch.arange(self.seen + num_new, device=self.padding.device) - self.padding[:, None]
@@ -185,7 +189,7 @@ class PrefixCache:
         if len(rest) < least or not self.can_share:
             return known
         cached = CachedModel(self.model, [0], known, keep_all=True)
-        logits = cached.forward(torch.tensor([rest], device=self.model.device), tail=1).logits[:, -1]
+        logits = cached.forward(torch.tensor([rest], device=tap.input_device(self.model)), tail=1).logits[:, -1]
         if logits.isnan().any():  # it may have reached keys of the tokens before, which others share
             return NO_PREFIX
         self.kept = prefix_of(ids, cached.cache)

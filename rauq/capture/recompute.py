@@ -24,7 +24,9 @@ _SAFETY = 4  # factor between the rounding error of one call and that of several
 def attention_matrices(model: PreTrainedModel, ids: Sequence[int], layers: Sequence[int]) -> list[np.ndarray]:
     """Full attention matrices (H, T, T) of these layers: for short texts only."""
     with eager(model), torch.inference_mode():
-        output = model(input_ids=torch.tensor([ids], device=model.device), output_attentions=True, use_cache=False)
+        output = model(
+            input_ids=torch.tensor([ids], device=tap.input_device(model)), output_attentions=True, use_cache=False
+        )
     given = [weights for weights in output.attentions or () if weights is not None]
     if len(given) != len(layers):
         message = (

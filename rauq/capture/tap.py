@@ -31,6 +31,14 @@ class _Recorders(threading.local):
 _recorders = _Recorders()
 
 
+def input_device(model: PreTrainedModel) -> torch.device:
+    """Where the embeddings are computed, which is not where their weights are if these are offloaded."""
+    embeddings = model.get_input_embeddings()
+    offloaded_to = getattr(getattr(embeddings, "_hf_hook", None), "execution_device", None)  # accelerate's
+    weight: torch.Tensor = embeddings.get_parameter("weight")
+    return weight.device if offloaded_to is None else torch.device(offloaded_to)
+
+
 def attention_modules(model: PreTrainedModel) -> dict[int, nn.Module]:
     """The causal attention modules of the decoder, by absolute layer number; some may never call the interface."""
     decoder = model.get_decoder() or model

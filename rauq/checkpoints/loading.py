@@ -3,7 +3,7 @@
 import copy
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from rauq.checkpoints.checkpoint import Checkpoint, gguf_checkpoint
 from rauq.checkpoints.hub import find_gguf, plain_errors, require_safetensors, source_arguments
 from rauq.checkpoints.kinds import BFLOAT16
 from rauq.checkpoints.memory import free_main_memory
+from rauq.checkpoints.quantization import quantization_options
 from rauq.errors import InvalidInput, OutOfMemory, UnsupportedModel
 from rauq.labels import size
 
@@ -56,17 +57,33 @@ def find_checkpoint(source: str, *, revision: str | None) -> Checkpoint:
     )
 
 
-def load_weights(checkpoint: Checkpoint, *, device: str, dtype: str, takes_less: str) -> PreTrainedModel:
-    """The model, in memory; if there is too little, the error says what `takes_less`.
+def load_weights(
+    checkpoint: Checkpoint,
+    *,
+    device: str,
+    dtype: str,
+    takes_less: str,
+    placed: Mapping[str, Any] | None = None,
+    quantization: str | None = None,
+) -> PreTrainedModel:
+    """The model, in memory, or `placed` as these options of transformers say, quantised by this scheme.
+
+    If there is too little memory, the error says what `takes_less`.
 
     Raises:
         ModelNotFound: the weights cannot be read.
-        UnsupportedModel: they are incomplete.
+        UnsupportedModel: they are incomplete, or quantised already and by this scheme once more.
         OutOfMemory: they do not fit.
         InvalidInput: unknown device.
     """
     source, place = checkpoint.source, find_device(device)
-    options = {**checkpoint.where, **_placement(place, device), "dtype": _dtype(dtype, place), "use_safetensors": True}
+    options = {
+        **checkpoint.where,
+        **(placed or _placement(place, device)),
+        "dtype": _dtype(dtype, place),
+        "use_safetensors": True,
+    }
+    options |= quantization_options(quantization, checkpoint.config, dtype=options["dtype"])
     if not checkpoint.skeleton._can_set_attn_implementation():  # noqa: SLF001 - outside the interface: eager
         options["attn_implementation"] = "eager"
     with plain_errors(source, "weights"), memory_errors(f"loading {source}", takes_less=takes_less), unmapped():
@@ -124,7 +141,7 @@ def bytes_held(model: PreTrainedModel, device: str) -> int:
     """Bytes of a loaded model's weights that `free_memory` would count for this device without the model."""
     place = find_device(device)
     if place.type != "cuda":
-        held = [weights for weights in model.parameters() if weights.device.type != "cuda"]
+        held = [weights for weights in model.parameters() if weights.device.type not in ("cuda", "meta")]
     else:
         gpu = torch.empty(0, device=place).device  # cuda alone is one of several
         held = [weights for weights in model.parameters() if device == "auto" or weights.device == gpu]

@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
@@ -227,8 +228,8 @@ def _parser() -> argparse.ArgumentParser:
     add_models_command(commands)
     cache = commands.add_parser(
         "cache",
-        help="show or clear the dequantised weights of GGUF files",
-        description="Weights of GGUF files are dequantised once and kept. Environment variables: "
+        help="list or clear the dequantised weights of GGUF files",
+        description="List what is kept. Weights of GGUF files are dequantised once and kept. Environment variables: "
         f"{PLACE_VARIABLE} is the folder, {BOUND_VARIABLE} the most gigabytes to keep.",
     )
     cache.set_defaults(command=_cache)
@@ -255,6 +256,9 @@ def _cache(options: argparse.Namespace) -> int:
         count, num_bytes = clear(store)
         sys.stdout.write(f"Removed {count} models, {size(num_bytes)}, from {running(str(store.place))}\n")
     entries = store.entries()
+    for entry in entries:
+        last = datetime.fromtimestamp(entry.used, tz=UTC).date() if entry.used else "unfinished"
+        sys.stdout.write(f"{size(entry.num_bytes):>10}  {last}  {running(entry.folder.name)}\n")
     total = size(sum(entry.num_bytes for entry in entries))
     allowed = size(store.bound)
     sys.stdout.write(f"{len(entries)} models, {total} of at most {allowed}, in {running(str(store.place))}\n")

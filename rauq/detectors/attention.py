@@ -1,10 +1,12 @@
-"""Detectors of attention: LookBackLens and TAD, both linear regressions.
+"""Detectors of attention: LookBackLens, Head Entropy and TAD, all linear regressions.
 
-LookBackLens (Chuang et al., 2024): logistic, on how much each head attends to the prompt. TAD: a ridge regression of
-each token's correctness on its attention to earlier tokens and on their own values.
+LookBackLens (Chuang et al., 2024): logistic, on how much each head attends to the prompt. Head Entropy (arXiv
+2602.13699), as its paper's supervised form: logistic, on how widely each head attends. TAD: a ridge regression of each
+token's correctness on its attention to earlier tokens and on their own values.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -157,6 +159,7 @@ def _fixed_columns(features: np.ndarray) -> np.ndarray:
 
 
 LOOKBACK_EXTRAS: tuple[Extra, ...] = ("lookback",)
+ENTROPY_EXTRAS: tuple[Extra, ...] = ("attention_entropy",)
 
 
 def lookback_lens_features(trace: Trace) -> np.ndarray:
@@ -179,10 +182,25 @@ def lookback_lens_features(trace: Trace) -> np.ndarray:
     return ratios.mean(axis=-1).ravel()
 
 
+def head_entropy_features(trace: Trace) -> np.ndarray:
+    """The Renyi-2 entropy of each head's attention in nats, averaged over the N tokens, layer by layer: (L H,).
+
+    Rows are those of the queries that predict answer tokens; sinks are left out. The average over tokens is ours.
+
+    Raises:
+        NotCaptured: the trace has no `attention_entropy`.
+        InvalidInput: it has another shape.
+    """
+    num_layers, num_heads = trace.attention.shape[:2]
+    given = extra_of(trace, "attention_entropy", (num_layers, num_heads, len(trace.answer_ids), 2))
+    return given[..., 1].astype(np.float64).mean(axis=-1).ravel()
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LookbackLens:
+class _OfHeads:
     """A fitted regression: the log-odds of a correct answer are `coefficients` (L H,) times features + `intercept`."""
 
+    method: ClassVar[str]
     coefficients: np.ndarray
     intercept: float
 
@@ -196,5 +214,17 @@ class LookbackLens:
         Raises:
             InvalidInput: features of another shape, or one that is nan.
         """
-        require_features(features, self.coefficients.shape, method="LookBackLens")
+        require_features(features, self.coefficients.shape, method=self.method)
         return float(probability(-(features @ self.coefficients.astype(np.float64)) - self.intercept))
+
+
+class LookbackLens(_OfHeads):
+    """LookBackLens, fitted."""
+
+    method = "LookBackLens"
+
+
+class HeadEntropy(_OfHeads):
+    """Head Entropy, fitted. Most coefficients are 0: their heads do not count."""
+
+    method = "Head Entropy"

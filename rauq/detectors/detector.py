@@ -73,6 +73,12 @@ FITTED: Mapping[str, FittedMethod] = MappingProxyType(
         "factoscope": FittedMethod(
             fitted=factoscope.Factoscope, features=factoscope.features, extras=factoscope.EXTRAS
         ),
+        "head_entropy_linear": FittedMethod(
+            fitted=attention.HeadEntropy,
+            features=attention.head_entropy_features,
+            extras=attention.ENTROPY_EXTRAS,
+            reads_attention=True,
+        ),
     }
 )
 """Each supervised method, by its id."""

@@ -26,9 +26,9 @@ _EMBEDDING = 64
 class Factoscope:
     """A fitted Factoscope (He et al., 2024, LLM Factoscope), as the port of the first author of the paper has it.
 
-    `weights` are those of the network (`rauq.detectors.factoscope_network.packed`). Hidden states of `num_layers` - 1
-    layers and the output, `width` numbers each, are averaged to `columns`, minus `mean`, over `std`. `correct` and
-    `incorrect` (n, 64) are embeddings of rows of training answers, the support set.
+    `weights`, float16 or float32, are those of the network (`rauq.detectors.factoscope_network.packed`). Hidden states
+    of `num_layers` - 1 layers and the output, `width` numbers each, are averaged to `columns`, minus `mean`, over
+    `std`. `correct` and `incorrect` (n, 64) are embeddings of rows of training answers, the support set.
 
     Raises:
         InvalidInput: a value that is not allowed; the message says which, and what is allowed.

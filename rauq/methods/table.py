@@ -192,6 +192,11 @@ _SUPERVISED_NAMES = (
     ("satrmd", "SATRMD + MSP", "Vazhentsev et al. (2025)"),
     ("tad", "TAD", "Vazhentsev et al. (2024)"),
     ("factoscope", "Factoscope", "He et al. (2024), LLM Factoscope"),
+    (
+        "head_entropy_linear",
+        "Head Entropy (linear detector)",
+        "Head Entropy, arXiv 2602.13699: a linear detector on those features, as the paper's supervised form",
+    ),
 )
 
 

@@ -23,22 +23,24 @@ from rauq.trace.parts import PROMPT_TOKENS, thinking_span
 from rauq.trace.trace import Alternative, StopReason, Trace
 
 
-def chooser(sampling: Sequence[Sampling], each: int, device: torch.device) -> Callable[[Tensor], Tensor]:
+def chooser(
+    sampling: Sequence[Sampling], each: int, device: torch.device, *, first: int = 0
+) -> Callable[[Tensor], Tensor]:
     """Logits (B, V) to the next tokens (B,), greedily without `sampling`.
 
-    Each of `sampling`, alike but for the seed, is that of `each` rows: of these, row k draws from a stream seeded from
-    (seed, k), whatever B is.
+    Each of `sampling`, alike but for the seed, is that of `each` rows, counted from `first`: row k draws from a stream
+    seeded from (seed, k), whatever B is.
     """
     if not sampling:
         return lambda logits: logits.argmax(dim=-1)
-    generators = [_generator(one.seed, row, device) for one in sampling for row in range(each)]
-    first = sampling[0]
-    temperature = max(float(first.temperature), torch.finfo(torch.float32).tiny)
+    generators = [_generator(one.seed, row, device) for one in sampling for row in range(first, first + each)]
+    how = sampling[0]
+    temperature = max(float(how.temperature), torch.finfo(torch.float32).tiny)
     warp = LogitsProcessorList([TemperatureLogitsWarper(temperature)])
-    if first.top_k:
-        warp.append(TopKLogitsWarper(int(first.top_k)))
-    if first.top_p < 1:
-        warp.append(TopPLogitsWarper(float(first.top_p)))
+    if how.top_k:
+        warp.append(TopKLogitsWarper(int(how.top_k)))
+    if how.top_p < 1:
+        warp.append(TopPLogitsWarper(float(how.top_p)))
 
     no_ids: Any = None  # these three look at the scores alone
 
@@ -204,14 +206,18 @@ def sample(
     limits: Limits,
     wanted: Wanted,
     sampling: Sequence[Sampling],
+    first: int = 0,
 ) -> list[list[Trace | NonFiniteLogits]]:
-    """Draw k answers to each prompt of a batch, whose prefill is run once; each draws from a stream of its own."""
+    """Draw k answers to each prompt of a batch, whose prefill is run once; each draws from a stream of its own.
+
+    They are answers `first` to `first + k - 1`.
+    """
     session, ids = _begun(decoder, prompts, [prompt.ids for prompt in prompts], tail=1, wanted=wanted)
     logits = session.feed(ids, tail=1)
     session.repeat(k)
     logits = logits.repeat_interleave(k, dim=0)
     repeated = [prompt for prompt in prompts for _ in range(k)]
-    drawn = _decoded(decoder, session, logits, repeated, limits=limits, wanted=wanted, sampling=sampling)
+    drawn = _decoded(decoder, session, logits, repeated, limits=limits, wanted=wanted, sampling=sampling, first=first)
     return [drawn[start : start + k] for start in range(0, len(drawn), k)]
 
 
@@ -265,6 +271,7 @@ def _decoded(
     limits: Limits,
     wanted: Wanted,
     sampling: Sequence[Sampling],
+    first: int = 0,
     prefix: Sequence[int] = (),
     on_token: OnToken | None = None,
     on_progress: OnProgress | None = None,
@@ -281,9 +288,9 @@ def _decoded(
         buffer.add(logits[:, place], forced)
         extend(forced)
     each = len(prompts) // max(1, len(sampling))
-    choose = chooser(sampling, each, logits.device)
+    choose = chooser(sampling, each, logits.device, first=first)
     last_row = limits.last_row or "diagonal" in wanted.names
-    noted = [_noted(one, first=row == 0 and not prefix) for one in sampling for row in range(each)]
+    noted = [_noted(one, first=first + row == 0 and not prefix) for one in sampling for row in range(each)]
 
     def so_far() -> list[Trace | NonFiniteLogits]:
         statistics = buffer.statistics()

@@ -1,7 +1,7 @@
 """A language model whose attention is captured exactly: generate, read, sample, check, judge answers by P(True)."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from transformers import PreTrainedModel
 
 from rauq.arguments import Cancel, Sampling, is_whole
+from rauq.capture import tap
 from rauq.capture.cache import Prefix, PrefixCache
 from rauq.capture.check import Check, check_capture
 from rauq.capture.extras import Kept, Layout, without_states
@@ -22,6 +23,7 @@ from rauq.model import generation
 from rauq.model.attribution import OnPasses, attributed
 from rauq.model.batches import in_batches
 from rauq.model.context import (
+    Limits,
     ModelDescription,
     Prompt,
     PromptLike,
@@ -44,18 +46,26 @@ class LanguageModel(ModelDescription):
     """A causal language model with its tokenizer; one generation at a time, whatever thread asks for it.
 
     What the prompts of a call share at their beginning is fed once; `prefixes` keeps it from one call to the next.
+    `runs_alone`: its activations are quantised (`rauq.capture.quantised`), so batches are run one sequence at a time,
+    nothing is shared between prompts, and `read` differs from `generate`, which feeds an answer token by token.
     """
 
     model: PreTrainedModel
     session_type: type[TappedSession | StepwiseSession]
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
     prefixes: PrefixCache | None = field(default=None, repr=False)
+    runs_alone: bool = False
+
+    def __repr__(self) -> str:
+        """One line: the model, its kind, its size, and what it computes in and where."""
+        size = f"{len(self.layers)} layers of {self.num_heads} heads"
+        weights = f", {self.quantisation}" if self.quantisation else ""
+        return f"LanguageModel({self.name}, {self.kind}, {size}, {self.dtype} on {self.device}{weights})"
 
     @property
     def device(self) -> torch.device:
         """The device of the model's inputs."""
-        weight: torch.Tensor = self.model.get_input_embeddings().get_parameter("weight")
-        return weight.device
+        return tap.input_device(self.model)
 
     @property
     def dtype(self) -> str:
@@ -235,7 +245,7 @@ class LanguageModel(ModelDescription):
                 return generation.generate(decoder, batch, limits=shortened, wanted=request)
 
         encode = partial(self.encode, chat=chat, template_options=template_options)
-        return in_batches(prompts, encode=encode, run=run, size=batch_size, cancel=cancel)
+        return in_batches(prompts, encode=encode, run=run, size=self._size(batch_size), cancel=cancel)
 
     def read_batch(
         self,
@@ -262,7 +272,7 @@ class LanguageModel(ModelDescription):
                 return generation.read(decoder, prompts, answers, wanted=request)
 
         encode = partial(encode_pair, self, chat=chat, template_options=template_options, end=end)
-        return in_batches(pairs, encode=encode, run=run, size=batch_size)
+        return in_batches(pairs, encode=encode, run=run, size=self._size(batch_size))
 
     def sample(
         self,
@@ -297,9 +307,7 @@ class LanguageModel(ModelDescription):
         limits = within_context(self, limits, len(encoded.ids))
         sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed)
         with self._running("sampling"):
-            results = generation.sample(
-                self._decoder, [encoded], k=k, limits=limits, wanted=request, sampling=[sampling]
-            )
+            results = self._sampled(self._decoder, [encoded], k=k, limits=limits, wanted=request, sampling=[sampling])
         return [generation.or_raise(result) for result in results[0]]
 
     def sample_batch(
@@ -341,11 +349,11 @@ class LanguageModel(ModelDescription):
             if len(batch) > 1 and shortened != limits:  # a long prompt must not shorten the other answers of the batch
                 return [run([drawn])[0] for drawn in batch]
             with self._running("sampling a batch"):
-                found = generation.sample(decoder, prompts, k=k, limits=shortened, wanted=request, sampling=sampling)
+                found = self._sampled(decoder, prompts, k=k, limits=shortened, wanted=request, sampling=sampling)
             return [generation.all_or_error(results) for results in found]
 
         pairs = list(zip(prompts, seeds, strict=True))
-        return in_batches(pairs, encode=encode, run=run, size=batch_size, cancel=cancel)
+        return in_batches(pairs, encode=encode, run=run, size=self._size(batch_size), cancel=cancel)
 
     def attribute(
         self,
@@ -418,6 +426,29 @@ class LanguageModel(ModelDescription):
                 tapped=self.session_type is TappedSession,
             )
 
+    def _sampled(
+        self,
+        decoder: generation.Decoder,
+        prompts: Sequence[Prompt],
+        *,
+        k: int,
+        limits: Limits,
+        wanted: Wanted,
+        sampling: Sequence[Sampling],
+    ) -> list[list[Trace | NonFiniteLogits]]:
+        """K answers to each prompt: in one batch, or one at a time if the model runs alone."""
+        if not self.runs_alone:
+            return generation.sample(decoder, prompts, k=k, limits=limits, wanted=wanted, sampling=sampling)
+        draw = partial(generation.sample, decoder, k=1, limits=limits, wanted=wanted)
+        return [
+            [draw([prompt], sampling=[own], first=row)[0][0] for row in range(k)]
+            for prompt, own in zip(prompts, sampling, strict=True)
+        ]
+
+    def _size(self, batch_size: int) -> int:
+        """How many sequences are run together; what is no size at all is refused later."""
+        return min(batch_size, 1) if self.runs_alone and is_whole(batch_size) else batch_size
+
     def _wanted(self, extras: Sequence[str], idf: ArrayLike | None, offsets: int) -> Wanted:
         return wanted(
             extras,
@@ -454,31 +485,3 @@ def _number_of_samples(k: object) -> int:
         return int(k)
     message = f"Got k={k!r}; it must be a whole number: draw at least one sample."
     raise InvalidInput(message)
-
-
-_P_TRUE_PROMPT = (
-    "Question: {question}\n Possible answer:{answer}\n "
-    "Is the possible answer:\n (A) True\n (B) False\n The possible answer is:"
-)
-_TRUE = "True"
-
-
-def p_true_judge(lm: LanguageModel, *, chat: bool | None = None) -> Callable[[str, str], float]:
-    """A judge for `rauq.Judges(p_true=...)`: question and answer to log p("True") in nats, in one forward pass each.
-
-    The model is asked, in a second prompt, whether an answer is true (Kadavath et al., 2022).
-
-    The prompt is that of lm-polygraph to the letter, and so is the word, without a space before it; where a tokenizer
-    splits it, the log-probabilities of its tokens add up. lm-polygraph refuses such a tokenizer. `chat` is that of
-    `LanguageModel.read`: by default a model with a chat template, if it is an instruct model, gets a message.
-
-    Raises, when asked:
-        InvalidInput: the prompt is longer than the context.
-        NonFiniteLogits, OutOfMemory: as `LanguageModel.read`.
-    """
-
-    def judge(question: str, answer: str) -> float:
-        prompt = _P_TRUE_PROMPT.format(question=question, answer=answer)
-        return float(lm.read(prompt, _TRUE, chat=chat).logprobs.sum())
-
-    return judge

@@ -7,17 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rauq.arguments import Cancel, OnProgress
 from rauq.capture import tap
+from rauq.capture.quantised import quantisation_of, quantises_activations
 from rauq.capture.recompute import attends_to_later_tokens
 from rauq.capture.session import StepwiseSession, TappedSession
 from rauq.checkpoints.checkpoint import fetched, in_folder
-from rauq.checkpoints.kinds import kind_of
+from rauq.checkpoints.kinds import check_kind, kind_of
 from rauq.checkpoints.loading import context_length, load_weights, memory_errors, running_takes_less
 from rauq.checkpoints.model_info import ATLAS, EMBEDDED, find_model_info, refuse_if_too_large, takes_less
-from rauq.errors import RauqError, UnsupportedModel
+from rauq.checkpoints.placement import DeviceMap, check_options, placed, read_offloaded_unmapped
+from rauq.checkpoints.quantization import check_quantization
+from rauq.errors import InvalidInput, RauqError, UnsupportedModel
 from rauq.model.language_model import LanguageModel
 from rauq.model.tokens import Tokens
 from rauq.trace.trace import Kind
@@ -27,7 +30,10 @@ def load_model(
     name: str | os.PathLike[str] = EMBEDDED,
     *,
     device: str = "auto",
-    dtype: str = "auto",
+    device_map: DeviceMap | None = None,
+    offload_folder: str | os.PathLike[str] | None = None,
+    dtype: str | torch.dtype = "auto",
+    quantization: str | None = None,
     revision: str | None = None,
     kind: Kind | None = None,
     on_progress: OnProgress | None = None,
@@ -41,7 +47,14 @@ def load_model(
         name: "atlas" (embedded), "smollm2" or another short name (`rauq.NAMED_MODELS`), a folder, a GGUF file,
             a hub id, or a GGUF file on the hub: organisation/model/file.gguf.
         device: auto, cpu, mps, cuda or cuda:N; auto takes a GPU if there is one.
-        dtype: auto, float32, bfloat16 or float16; auto is float32 on the CPU, else what the checkpoint has.
+        device_map: For a model larger than a device: auto fills GPUs, then main memory, and leaves the rest on the
+            disk, from where it is read at every pass; or the device of each module, as transformers takes it: cpu,
+            disk, mps, or the number of a GPU. Parts on the disk need the checkpoint for as long as the model is used.
+        offload_folder: Where weights are written that stay on the disk in another form than the checkpoint's.
+        dtype: auto, float32, bfloat16 or float16, by name or as torch has it; auto is float32 on the CPU, else what the
+            checkpoint has.
+        quantization: Round the weights while loading: int8 (torchao) or int4 (bitsandbytes, NF4). dynamic-int8
+            (torchao) and llm-int8 (bitsandbytes) round activations too (see `LanguageModel`). None: leave them.
         revision: Branch, tag or commit on the hub; the sha256 of a GGUF file, which it then has to have.
         kind: base or instruct; None: by the paper's list, name and chat template (`rauq.checkpoints.kinds`).
         on_progress: Called with the bytes dequantised so far, and with those of all weights.
@@ -53,13 +66,28 @@ def load_model(
         OutOfMemory: it does not fit, which is found before its weights are read.
         CacheError: there is no room on the disk for the weights of a GGUF file.
         Stopped: cancelled.
-        InvalidInput: unknown device, dtype or kind.
+        MissingPackage: the package of the quantization is not installed, or accelerate for `device_map`.
+        InvalidInput: unknown device, dtype, quantization or kind, a `device_map` beside a device or a quantization or
+            that leaves out weights, or an `offload_folder` that cannot be written.
     """
-    checkpoint, info = find_model_info(name, device=device, dtype=dtype, revision=revision, kind=kind)
-    refuse_if_too_large(info)
+    check_quantization(quantization)
+    check_options(device_map, device=device, quantization=quantization, offload_folder=offload_folder)
+    chosen = str(dtype).removeprefix("torch.")
+    checkpoint, info = find_model_info(name, device=device, dtype=chosen, revision=revision, kind=kind)
+    if device_map is None and quantization is None:  # how much less memory a scheme takes depends on its kernels
+        refuse_if_too_large(info)
     checkpoint = fetched(checkpoint)
+    options = None if device_map is None else placed(checkpoint, device_map, info.dtype, offload_folder=offload_folder)
     with in_folder(checkpoint, dtype=info.dtype, on_progress=on_progress, cancel=cancel) as folder:
-        model = load_weights(folder, device=device, dtype=info.dtype, takes_less=takes_less(info))
+        model = load_weights(
+            folder,
+            device=device,
+            dtype=info.dtype,
+            takes_less=takes_less(info),
+            placed=options,
+            quantization=quantization,
+        )
+        read_offloaded_unmapped(model)
         tokenizer, commit = folder.tokenizer, folder.commit
     lm = wrap(
         model,
@@ -68,34 +96,73 @@ def load_model(
         kind=info.kind,
         revision=sha256(ATLAS / "model.safetensors") if info.name == EMBEDDED else commit,
     )
-    return replace(lm, quantisation=info.quantisation or "")
+    return replace(lm, quantisation=", then ".join(filter(None, (info.quantisation, lm.quantisation))))
 
 
 def wrap(
-    model: PreTrainedModel, tokenizer: Any, *, name: str, kind: Kind | None = None, revision: str = "local"
+    model: Any, tokenizer: Any, *, name: str | None = None, kind: Kind | None = None, revision: str = "local"
 ) -> LanguageModel:
     """A language model that is in memory already, with the same check as in `load_model`.
 
+    It is put into evaluation mode, and stays as it is otherwise.
+
+    Args:
+        model: A causal language model of transformers, quantised or not, or one with adapters of PEFT.
+        tokenizer: The model's own.
+        name: What traces call it; None: where it was loaded from, or its class.
+        kind: base or instruct; None: by name and chat template (`rauq.checkpoints.kinds`).
+        revision: What traces note as its revision.
+
     Raises:
-        UnsupportedModel: its attention cannot be captured exactly; the message gives the reason.
+        UnsupportedModel: no causal language model, or its attention cannot be captured exactly; the message says why.
+        InvalidInput: unknown kind, or something other than a tokenizer.
     """
+    check_kind(kind)
+    _check_tokenizer(tokenizer)
+    model = _causal_model(model).eval()
+    name = name or _name_of(model)
     configured = _configured_end_ids(model)
     lm = LanguageModel(
         name=name,
         revision=revision,
         kind=kind or kind_of(name, tokenizer).kind,
+        quantisation=quantisation_of(model),
         model=model,
         tokens=Tokens(tokenizer),
         context_length=context_length(model.config),
         end_ids=frozenset(token for token in (*configured, tokenizer.eos_token_id) if token is not None),
         configured_end_ids=configured,
         num_layers=model.config.get_text_config(decoder=True).num_hidden_layers,
+        runs_alone=quantises_activations(model),
         **vars(_probed(model)),
     )
     if not (found := lm.check()).exact:
         message = f"The attention check of {name} failed, so no results are shown ({found})."
         raise UnsupportedModel(message)
     return lm
+
+
+def use_threads(count: int | None) -> int:
+    """Let torch compute with so many threads from now on, None: as many as before; returns how many it had before."""
+    before = torch.get_num_threads()
+    if count is not None:
+        torch.set_num_threads(count)
+    return before
+
+
+def rounding_of(lm: LanguageModel) -> dict[str, str | int]:
+    """What decides how the sums of a model round, besides its inputs.
+
+    `device` is the name of the GPU, or cpu; `threads` those of torch; `cpu` the vector instructions that torch uses.
+    """
+    is_gpu = lm.device.type == "cuda"
+    return {
+        "device": torch.cuda.get_device_name(lm.device) if is_gpu else lm.device.type,
+        "dtype": lm.dtype,
+        "torch": str(torch.__version__),
+        "threads": torch.get_num_threads(),
+        "cpu": torch.backends.cpu.get_cpu_capability(),
+    }
 
 
 def sha256(path: Path) -> str:
@@ -121,7 +188,7 @@ def _probed(model: PreTrainedModel) -> _Probe:
         UnsupportedModel: the model gives no attention at all, or attends to later tokens.
     """
     tap.install(model)
-    ids = torch.tensor([[0, 1], [0, 2]], device=model.device)
+    ids = torch.tensor([[0, 1], [0, 2]], device=tap.input_device(model))
     for session_type in (TappedSession, StepwiseSession):
         session = session_type(model, [0, 0])
         logits = _first_logits(session, ids)
@@ -153,3 +220,50 @@ def _configured_end_ids(model: PreTrainedModel) -> tuple[int, ...]:
     """The end tokens of the generation config, of which nothing else is used."""
     given = getattr(model.generation_config, "eos_token_id", None)
     return tuple(token for token in (given if isinstance(given, list) else [given]) if token is not None)
+
+
+def _causal_model(given: Any) -> PreTrainedModel:
+    """The model that computes: of a PEFT model the one that holds its adapters.
+
+    Raises:
+        UnsupportedModel: not a causal language model of transformers, or adapters that are a prompt.
+    """
+    model = _with_adapters(given) if hasattr(given, "get_base_model") else given
+    if not isinstance(model, PreTrainedModel):
+        message = (
+            f"Got {type(given).__name__}; give a causal language model of transformers (a PreTrainedModel), or a PEFT "
+            "model of one."
+        )
+        raise UnsupportedModel(message)
+    if model.config.is_encoder_decoder or not model.can_generate():
+        message = (
+            f"{type(model).__name__} is not a causal language model. Give one that generates, such as a ...ForCausalLM."
+        )
+        raise UnsupportedModel(message)
+    return model
+
+
+def _check_tokenizer(given: object) -> None:
+    """Check that it is a tokenizer of transformers.
+
+    Raises:
+        InvalidInput: it is not.
+    """
+    if not isinstance(given, PreTrainedTokenizerBase):
+        message = f"Got {type(given).__name__} as tokenizer; give the model's own, AutoTokenizer.from_pretrained(...)."
+        raise InvalidInput(message)
+
+
+def _name_of(model: PreTrainedModel) -> str:
+    """Where a model was loaded from, or the name of its class."""
+    return model.config.name_or_path or type(model).__name__
+
+
+def _with_adapters(given: Any) -> Any:
+    if any(config.is_prompt_learning for config in given.peft_config.values()):
+        message = (
+            "This PEFT model learns tokens that stand before the prompt, which a trace has no place for. Use adapters "
+            "that change weights, such as LoRA."
+        )
+        raise UnsupportedModel(message)
+    return given.get_base_model()

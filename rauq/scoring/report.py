@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rauq.labels import about_weights, label, number, running
-from rauq.scoring.score import Score
+from rauq.scoring.score import Score, collapse_token
 from rauq.scoring.settings import Settings
 from rauq.trace.attribution import about_attribution, weight_name
 from rauq.trace.parts import part_of, shows_text, span_of
@@ -143,11 +143,8 @@ def collapse(trace: Trace, score: Score) -> CollapsePoint | None:
 
     None where the collapse of no token is defined.
     """
-    values = np.where(shows_text(trace), score.collapse, np.nan)
-    values = score.collapse if np.isnan(values).all() else values
-    if np.isnan(values).all():
+    if (token := collapse_token(trace, score)) is None:
         return None
-    token = int(np.nanargmax(values))
     signal_share, attention_share = map(float, score.collapse_shares[token])
     return CollapsePoint(
         token=token, value=float(score.collapse[token]), signal_share=signal_share, attention_share=attention_share

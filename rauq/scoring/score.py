@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rauq.errors import InvalidInput
+from rauq.labels import number, shortened
 from rauq.scoring.algorithm import Steps, confidence_of, contributions_of, signal_of, steps_of
 from rauq.scoring.settings import MEAN_UPDATES, WITHOUT_ALPHA, Settings, Update, signal_and_alpha
 from rauq.trace.batch import Answers, Batch, Blocks, batch, batch_of_arrays
-from rauq.trace.parts import NO_PART, span_of
+from rauq.trace.parts import NO_PART, shows_text, span_of
+from rauq.trace.strip import html_strip, plot
 from rauq.trace.trace import Trace
 
 
@@ -142,7 +144,8 @@ class Score:
     `contributions` (N,) sum to the score. `collapse` (N,) is log r - log c in nats, and `collapse_shares` (N, 2) the
     shares of signal and attention, which sum to it. All three are those of the layer that gives the score. With the
     mean over layers they are means over layers; with the median they are undefined.
-    `span`: the tokens of the part that was scored, as (start, stop); values of tokens outside it are nan.
+    `span`: the tokens of the part that was scored, as (start, stop); values of tokens outside it are nan. `trace` is
+    the answer that was scored; None for bare arrays.
     Undefined is nan, and `reasons` says why.
     """
 
@@ -162,11 +165,39 @@ class Score:
     collapse_shares: np.ndarray
     reasons: Reasons
     span: tuple[int, int]
+    trace: Trace | None = None
 
     def __repr__(self) -> str:
         """One line: the uncertainty, the layer that gives it, and how many tokens were scored."""
         tokens = self.span[1] - self.span[0]
         return f"Score(uncertainty={self.uncertainty:.4g}, layer={self.layer}, {tokens} of {len(self.signal)} tokens)"
+
+    def _repr_html_(self) -> str | None:
+        """The tokens of the answer, coloured by their collapse, for notebooks; None for a score of bare arrays."""
+        if self.trace is None:
+            return None
+        layer = "no single layer" if self.layer is None else f"layer {self.layer}"
+        return html_strip(
+            self.trace.pieces,
+            self.collapse.tolist(),
+            [
+                f"collapse {number(value)} nats, probability {probability:.3g}"
+                for value, probability in zip(self.collapse, np.exp(self.trace.logprobs), strict=True)
+            ],
+            heading=f"Uncertainty {number(self.uncertainty)}, {layer}: {shortened(self.trace.prompt, longest=200)}",
+            caption="Colour: collapse, up to 3 nats; the largest is underlined. Point at a token for its numbers. "
+            "The uncertainty is for ranking, not a probability.",
+            marked=collapse_token(self.trace, self),
+        )
+
+    def plot(self, name: str = "confidence", **options: Any) -> Any:  # noqa: ANN401 - a figure of Plotly
+        """A figure of this score: `analysis.plot`, which lists names and options.
+
+        Raises:
+            MissingPackage: Plotly is not installed.
+            InvalidInput: unknown name, a layer, head or token that the answer does not have, or a score of bare arrays.
+        """
+        return plot(self, name, **options)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -204,7 +235,14 @@ def score(trace: Trace, settings: Settings | None = None) -> Score:
     num_tokens = len(trace.answer_ids)
     span = span_of(trace.thinking, num_tokens, settings.part)
     found = _score_only(batch([trace], settings.alignment, settings.part), settings)
-    return found if span == (0, num_tokens) else _placed(found, span, num_tokens)
+    return replace(found if span == (0, num_tokens) else _placed(found, span, num_tokens), trace=trace)
+
+
+def collapse_token(trace: Trace, found: Score) -> int | None:
+    """The answer token with the largest collapse, of those that show text if any has one; None if none is defined."""
+    values = np.where(shows_text(trace), found.collapse, np.nan)
+    values = found.collapse if np.isnan(values).all() else values
+    return None if np.isnan(values).all() else int(np.nanargmax(values))
 
 
 def score_arrays(

@@ -23,6 +23,7 @@ from rauq.trace import file
 from rauq.trace.attribution import Attribution
 from rauq.trace.file import ARRAYS
 from rauq.trace.messages import Message, PromptForm, TemplateOptions, checked_options
+from rauq.trace.strip import html_strip, plot
 
 NUM_BANDS = 8
 """Keys back from each query whose weights a trace holds unless another number is asked for."""
@@ -71,7 +72,7 @@ class Trace:
     `thinking` are the answer tokens between the model's thinking marks, marks included, as (start, stop), stop
     exclusive; None where there are none (`rauq.trace.parts`). `sampling` says how the answer was sampled; None: it is
     greedy, or it was given. `dtype` is that of the computation, `quantisation` how a GGUF file stores the weights, such
-    as Q4_K_M; "" where that is not known, and for weights of another format.
+    as Q4_K_M, or how they were quantised when loaded; "" where neither is known.
     `attribution` says how weights were attributed that stand in place of attention (`LanguageModel.attribute`); then
     `layers` are the attributed ones alone, K is 1, and `extras` is empty. None: the weights are attention.
     The arrays are read-only views of those that were given: nothing is copied, and those stay as they are.
@@ -118,6 +119,25 @@ class Trace:
         size = f"{len(self.prompt_ids)} + {len(self.answer_ids)} tokens, {len(self.layers)} layers"
         weights = "" if self.attribution is None else ", LIG"
         return f"Trace({self.model}, {shortened(self.answer)!r}, {size} of {self.num_heads} heads{weights})"
+
+    def _repr_html_(self) -> str:
+        """The tokens of the answer, coloured by their log-probability, for notebooks."""
+        return html_strip(
+            self.pieces,
+            (-self.logprobs).tolist(),
+            [f"probability {probability:.3g}" for probability in np.exp(self.logprobs)],
+            heading=f"{self.model}: {shortened(self.prompt, longest=200)}",
+            caption="Colour: the negative log-probability, up to 3 nats. Point at a token for its probability.",
+        )
+
+    def plot(self, name: str = "confidence", **options: Any) -> Any:  # noqa: ANN401 - a figure of Plotly
+        """A figure of this answer's score with the paper's settings: `analysis.plot`, which lists names and options.
+
+        Raises:
+            MissingPackage: Plotly is not installed.
+            InvalidInput: unknown name, or a layer, head or token that the answer does not have.
+        """
+        return plot(self, name, **options)
 
     @property
     def answer(self) -> str:

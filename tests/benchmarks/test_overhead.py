@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from analysis.datasets.example import DataSet, Example
+from analysis.runs.answering import Evaluation
 from analysis.runs.create import request_for
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
 from analysis.runs.timings import add_timings, read_timings
-from analysis.runs.work import Evaluation
 from benchmarks import overhead
 from benchmarks.support import paired
 from rauq.methods.pair_scorers.judges import Judges

@@ -6,7 +6,9 @@ from functools import partial
 import pytest
 import torch
 
-from benchmarks import ablations, page, real_speed, runs, sampling, scoring, shared_prefix, throughput
+from analysis.detectors.supervised.training import SUPERVISED
+from analysis.paper import PAPER_ROWS
+from benchmarks import ablations, fitting, page, real_speed, runs, sampling, scoring, shared_prefix, throughput
 from benchmarks.support.random_model import Shape, build, wrapped
 from benchmarks.support.random_trace import random_trace
 
@@ -143,6 +145,24 @@ def test_the_speed_of_a_real_model_has_bounds_for_ways_that_give_the_same_answer
     assert not record.met  # one thread is faster, and gives the same
     assert record.column("same answers") == (2, 2, 1)
     assert "bfloat16, 1 thread: 1 of 2 answers are the same; their uncertainties differ by up to 0.000." in record.notes
+
+
+def test_fitting(small):
+    small(fitting, ANSWERS=20, TOKENS=3, LAYERS=2, HEADS=2, WIDTH=8, MOST_MINUTES={"lookback_lens": 0, "mind": 60})
+    record = fitting.measure()
+    is_whole(record, "fitting", bounds=2)
+    assert [bound.met for bound in record.bounds] == [False, True]
+    assert record.column("method") == ("LookBackLens", "MIND")
+
+
+def test_the_seven_methods_of_the_paper_are_fitted_and_the_answers_suit_them():
+    assert set(fitting.MOST_MINUTES) == set(SUPERVISED) & set(PAPER_ROWS)
+    for method in fitting.MOST_MINUTES:
+        row = SUPERVISED[method]
+        low, high = (row.features(fitting.answer(0, row.extras, shift=shift)) for shift in (0.0, 0.5))
+        assert low.shape == high.shape
+        assert (low != high).any()
+        assert all(map(math.isfinite, low.ravel()[:: low.size // 99].tolist()))
 
 
 def test_page():

@@ -202,7 +202,9 @@ def _cell(found: Estimate) -> str:
 
 
 def tidy_table(table: SplitTable) -> pd.DataFrame:
-    """A row for each method, column and kind of number, with its interval, in full."""
+    """A row for each method, column and kind of number, with its interval, in full; or one row that says why not."""
+    if table.reason:
+        return pd.DataFrame([{"split": table.split, "metric": table.metric, "undefined": table.reason}])
     return pd.DataFrame(
         [
             {

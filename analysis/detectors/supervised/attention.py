@@ -1,6 +1,11 @@
-"""Fitting the detectors of attention (`rauq.detectors.attention`): LookBackLens and TAD, both linear regressions.
+"""Fitting the detectors of attention (`rauq.detectors.attention`): LookBackLens, Head Entropy and TAD, all linear.
 
 LookBackLens (Chuang et al., 2024): logistic regression on the mean lookback ratio of each head.
+
+Head Entropy (arXiv 2602.13699): of its paper, logistic regression with an L1 penalty, so that the signs are learned and
+few heads count. Ours: each feature is divided by its standard deviation over the training answers, so that the penalty
+is the same for all; the strength of the penalty is chosen by five folds. The solver is liblinear, which penalises the
+intercept too.
 
 TAD: two stages of ridge regressions over the tokens of all training answers. Kept from the reference: no scaling; every
 token after the first has its answer's quality as target; the settings are chosen by the mean raw area under the
@@ -16,10 +21,11 @@ from functools import reduce
 
 import numpy as np
 
-from analysis.detectors.supervised.training_set import SEED, check_training_set, folds, training_set
-from analysis.stats import is_constant, rejection_curve
+from analysis.detectors.supervised.training_set import SEED, TrainingSet, check_training_set, folds, training_set
+from analysis.stats import is_constant, rejection_curve, roc_auc
 from rauq.detectors.attention import (
     AGGREGATIONS,
+    HeadEntropy,
     LookbackLens,
     Tad,
     aggregated,
@@ -31,6 +37,7 @@ from rauq.detectors.attention import (
 from rauq.errors import InvalidInput
 
 ALPHAS = (10.0, 1.0, 0.1, 0.01, 1e-3, 1e-4)
+PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0)  # inverse strengths
 _ROWS_AT_ONCE = 1000
 
 
@@ -216,3 +223,66 @@ def fit_lookback_lens(
     given = training_set(features, quality, threshold=threshold)
     fitted = LogisticRegression(C=1.0, max_iter=1000).fit(given.features, given.correct)
     return LookbackLens(coefficients=fitted.coef_[0].astype(np.float64), intercept=float(fitted.intercept_[0]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadEntropySettings:
+    """The inverse strength of the penalty, C of scikit-learn: smaller leaves fewer heads."""
+
+    inverse_strength: float
+
+
+def search_head_entropy(
+    features: Sequence[np.ndarray],
+    quality: np.ndarray,
+    *,
+    threshold: float,
+    seed: int,
+    full: bool,  # noqa: ARG001 - the grid is small
+) -> HeadEntropySettings:
+    """Choose the penalty of the highest mean ROC-AUC over five folds; of equal ones the strongest.
+
+    Raises:
+        InvalidInput: too few answers of a class, or features of different models.
+    """
+    given = training_set(features, quality, threshold=threshold)
+    fold = folds(len(given.quality))
+    parts = [(given.take(fold != own), given.take(fold == own)) for own in np.unique(fold)]
+    areas = [[_entropy_area(*part, strength, seed) for part in parts] for strength in PENALTIES]
+    means = np.nan_to_num(np.ma.masked_invalid(areas).mean(axis=1).filled(0))
+    return HeadEntropySettings(inverse_strength=PENALTIES[int(np.argmax(means))])
+
+
+def fit_head_entropy(
+    features: Sequence[np.ndarray],
+    quality: np.ndarray,
+    *,
+    threshold: float,
+    settings: HeadEntropySettings,
+    seed: int = 42,
+) -> HeadEntropy:
+    """Fit the regression to A answers of quality (A,) and features (L H,) each.
+
+    Raises:
+        InvalidInput: too few answers of a class, or features of different models.
+    """
+    return _fitted_entropy(training_set(features, quality, threshold=threshold), settings.inverse_strength, seed)
+
+
+def _entropy_area(seen: TrainingSet, held: TrainingSet, strength: float, seed: int) -> float:
+    """The ROC-AUC of a fit on the first part over the second; nan where either has one class."""
+    if len(set(seen.correct.tolist())) < 2 or len(set(held.correct.tolist())) < 2:
+        return np.nan
+    fitted = _fitted_entropy(seen, strength, seed)
+    return roc_auc(np.array([fitted.value(one) for one in held.features]), held.correct)
+
+
+def _fitted_entropy(given: TrainingSet, strength: float, seed: int) -> HeadEntropy:
+    from sklearn.linear_model import LogisticRegression
+
+    mean, scale = given.features.mean(axis=0), given.features.std(axis=0)
+    scale[scale == 0] = 1.0
+    model = LogisticRegression(l1_ratio=1.0, C=strength, solver="liblinear", max_iter=1000, random_state=seed)
+    model.fit((given.features - mean) / scale, given.correct)
+    coefficients = model.coef_[0] / scale
+    return HeadEntropy(coefficients=coefficients, intercept=float(model.intercept_[0] - coefficients @ mean))

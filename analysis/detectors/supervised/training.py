@@ -87,6 +87,7 @@ _ROWS = (
     _of_fitted("satrmd", hidden_layers.search_satrmd, hidden_layers.fit_satrmd),
     _of_fitted("tad", attention.search_tad, attention.fit_tad),
     _of_fitted("factoscope", factoscope.search, factoscope.fit),
+    _of_fitted("head_entropy_linear", attention.search_head_entropy, attention.fit_head_entropy),
 )
 
 SUPERVISED: Mapping[str, SupervisedMethod] = MappingProxyType({row.id: row for row in _ROWS})

@@ -6,6 +6,7 @@ others do not notice. Of the server's time only as long as others use the app: a
 """
 
 import asyncio
+import hmac
 import re
 import time
 from collections import Counter
@@ -25,8 +26,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import get_instance
 
-from pages.ui.host import hosting
-from pages.ui.host.store import VISITOR_HEADER
+from pages.ui.host import hosting, metrics
+from pages.ui.host.store import VISITOR_HEADER, store
 from rauq.errors import InvalidInput
 from rauq.labels import size
 from rauq.trace.file import LARGEST_UPLOAD
@@ -168,6 +169,8 @@ _LEAST_UPLOAD = 2**20  # bytes that an upload counts at least, even if it is ref
 _SHORT = 2**15  # bytes of the longest message that tells of a script's begin or end
 _WITH_PORT = re.compile(r"^(\d+\.\d+\.\d+\.\d+):\d+$")
 _HEALTH, _METRICS = "/_stcore/health", "/_stcore/metrics"
+OWN_METRICS = "/metrics"
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")  # a proxy on this machine is no operator
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)")
 _LEAST_FILE = 2**20  # bytes that any file counts as, so that there are not too many of them
 _RELOADS = 10  # times as many sessions as may be connected at once may come and go within some minutes
@@ -179,12 +182,14 @@ class Rules:
 
     `names` are the names under which the host is reached, without a port. `proxy_header`, if any, is written by a
     trusted proxy: its last entry is the address of the visitor. `frames` are the sites that may show the app in a
-    frame, as in the directive frame-ancestors.
+    frame, as in the directive frame-ancestors. With `metrics_token`, the host's metrics are for those who send it;
+    without, for requests of this machine.
     """
 
     names: tuple[str, ...]
     proxy_header: str = ""
     frames: str = "'none'"
+    metrics_token: str = ""
 
 
 @dataclass(eq=False)
@@ -260,17 +265,45 @@ class Guard:
         headers = Headers(scope=scope)
         visitor = visitor_of(scope, headers, self.rules)
         scope = {**scope, "headers": _with_visitor(scope, visitor)}
-        reason = self._refusal(scope, headers)
         if scope["type"] == "websocket":
-            await self._session(scope, receive, send, visitor=visitor, refused=bool(reason))
-        elif reason:
-            await PlainTextResponse(reason, status_code=400)(scope, receive, send)
-        elif scope["path"].endswith(_METRICS):
-            await PlainTextResponse("Not found", status_code=404)(scope, receive, send)
+            await self._session(scope, receive, send, visitor=visitor, refused=bool(self._refusal(scope, headers)))
+        else:
+            await self._request(scope, receive, _noted(scope, send, visitor), visitor=visitor)
+
+    async def _request(self, scope: "Scope", receive: "Receive", send: "Send", *, visitor: str) -> None:
+        headers = Headers(scope=scope)
+        if own := self._own_answer(scope, headers):
+            await own(scope, receive, send)
         elif (found := _UPLOAD.search(scope["path"])) and scope["method"] in {"PUT", "POST"}:
             await self._upload(scope, receive, self._framed(send), visitor=visitor, file=found.groups())
         else:
             await self.app(scope, receive, self._framed(send))
+
+    def _own_answer(self, scope: "Scope", headers: Headers) -> PlainTextResponse | None:
+        """What the guard answers itself: metrics, refusals, and that the host is stopping."""
+        if scope["path"] == OWN_METRICS:
+            return self._metrics(headers, scope)
+        if reason := self._refusal(scope, headers):
+            return PlainTextResponse(reason, status_code=400)
+        if scope["path"].endswith(_METRICS):
+            return PlainTextResponse("Not found", status_code=404)
+        if scope["path"].endswith(_HEALTH) and store().jobs.stopping:
+            return PlainTextResponse("stopping", status_code=503)
+        return None
+
+    def _metrics(self, headers: Headers, scope: "Scope") -> PlainTextResponse:
+        if not is_operator(headers, scope, self.rules):
+            return PlainTextResponse("Not found", status_code=404)
+        return PlainTextResponse(metrics.prometheus(store().counts, self._state()), media_type=metrics.CONTENT_TYPE)
+
+    def _state(self) -> metrics.Now:
+        jobs, running = store().jobs, sum(queue.running is not None for queue in list(store().queues.values()))
+        return metrics.Now(
+            sessions=self._connections.now.total(),
+            running=running,
+            waiting=max(0, len(jobs.jobs) - running),
+            stopping=jobs.stopping,
+        )
 
     def _refusal(self, scope: "Scope", headers: Headers) -> str:
         """Return why a request is refused, if it is: it names another host, or comes from another site."""
@@ -283,8 +316,10 @@ class Guard:
         return "" if reads or same else "Requests of other sites are refused"
 
     async def _session(self, scope: "Scope", receive: "Receive", send: "Send", *, visitor: str, refused: bool) -> None:
+        begun = time.monotonic()
         with self._connections.one(visitor) as room:
             if refused or not room:
+                metrics.log("session", outcome="refused", visitor=visitor)
                 await receive()  # the request to connect
                 await send({"type": "websocket.close", "code": 1008 if refused else 1013})
                 return
@@ -294,6 +329,7 @@ class Guard:
                     await self.app(scope, channel.next, channel.tell)
             finally:
                 channel.time.end()
+                metrics.log("session", outcome="ended", seconds=time.monotonic() - begun, visitor=visitor)
 
     async def _upload(
         self, scope: "Scope", receive: "Receive", send: "Send", *, visitor: str, file: tuple[str, ...]
@@ -378,6 +414,46 @@ class _Channel:
             self.time.begin()
         elif kind == "script_finished":
             self.time.end()
+
+
+def _noted(scope: "Scope", send: "Send", visitor: str) -> "Send":
+    """Count the answer to a request, and log it unless it is a file of the app or a question of a monitor."""
+    path, begun = scope["path"], time.monotonic()
+    quiet = path.startswith("/static/") or path.endswith((_HEALTH, OWN_METRICS))
+
+    async def noted(message: "Message") -> None:
+        if message["type"] == "http.response.start":
+            store().counts.request(message["status"])
+            if not quiet:
+                seconds = time.monotonic() - begun
+                metrics.log(
+                    "request",
+                    method=scope["method"],
+                    path=path,
+                    status=message["status"],
+                    seconds=seconds,
+                    visitor=visitor,
+                )
+        await send(message)
+
+    return noted
+
+
+def is_operator(headers: Headers, scope: "Scope", rules: Rules) -> bool:
+    """Return whether a request may see metrics: with the token, or from this machine where there is none."""
+    if rules.metrics_token:
+        expected = f"Bearer {rules.metrics_token}".encode()
+        return hmac.compare_digest(headers.get("authorization", "").encode(), expected)
+    forwarded = any(name in headers for name in (*_FORWARDED, *filter(None, [rules.proxy_header])))
+    client = scope["client"][0] if scope.get("client") else ""
+    return not forwarded and _is_loopback(client) and _is_loopback(_name(headers.get("host", "")))
+
+
+def _is_loopback(name: str) -> bool:
+    try:
+        return name == "localhost" or ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 async def _read_to_the_end(receive: "Receive") -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from rauq.checkpoints.named import NAMED_MODELS, offered_models, place_of
 from rauq.errors import InvalidInput
 from rauq.labels import running
+from rauq.layout import ROOT
 from rauq.trace.trace import Kind
 
 HOSTED_VARIABLE = "RAUQ_HOSTED"
@@ -175,7 +176,6 @@ def check_number(what: str, number: int, most: int) -> None:
         raise InvalidInput(message)
 
 
-_ROOT = Path(__file__).parents[3]
 # Variables that name folders of runs and models; the current folder and that of the user hold the usual ones.
 _VARIABLES = ("RAUQ_RUNS", "RAUQ_CACHE", "HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME", "OLLAMA_MODELS", "LLAMA_CACHE")
 _REST = r"(?P<rest>(?:/[^\s/'\"`()\[\]{}<>|;:,]+)*)/?"
@@ -202,7 +202,7 @@ def _folders() -> Iterator[str]:
 
 
 def _known() -> Iterator[Path]:
-    yield from (_ROOT, Path(tempfile.gettempdir()))
+    yield from (ROOT, Path(tempfile.gettempdir()))
     yield from (Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
     if sys.prefix != sys.base_prefix:  # else it may be /usr
         yield Path(sys.prefix)

@@ -2,19 +2,20 @@
 
 import atexit
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from pages.ui.host import cache, hosting
+from pages.ui.host import cache, hosting, metrics
 from pages.ui.host.hosting import Busy, ModelChoice
 from pages.ui.host.store import store, visitor
 from rauq.arguments import Sampling
-from rauq.errors import InvalidInput, RauqError
+from rauq.errors import InvalidInput, RauqError, Stopped
 from rauq.trace.messages import Message, TemplateOptions
 from rauq.trace.trace import Trace
 
@@ -110,7 +111,9 @@ class Job:
     stage: str = "Inspecting the model"
     waiting: bool = True
     pieces: list[str] = field(default_factory=list)
+    created: float = field(default_factory=time.monotonic)
     begun: float = field(default_factory=time.monotonic)
+    waited: float = math.nan  # seconds until it had its model
     cancel: threading.Event = field(default_factory=threading.Event)
     done: threading.Event = field(default_factory=threading.Event)
     so_far: Trace | None = None
@@ -154,6 +157,7 @@ def _begin(job: Job, work: Callable[[Job], None]) -> None:
     except InvalidInput as error:
         job.error = error
         job.done.set()
+        _report(job)
         return
     atexit.register(job.give_up)
     try:
@@ -186,8 +190,36 @@ def _end(job: Job, error: RauqError | None) -> None:
     job.error = error
     atexit.unregister(job.give_up)
     store().jobs.dismiss(job)
+    _report(job)
     job.done.set()
     job.so_far = None  # last, since the page shows it for as long as the job is live
+
+
+def _report(job: Job) -> None:
+    """Count an answer that has ended, and write its line in the log."""
+    outcome, request = _outcome(job), job.request
+    failed = type(job.error).__name__ if outcome == "failed" else ""
+    store().counts.answer(outcome, tokens=len(job.pieces), error=failed)
+    metrics.log(
+        "answer",
+        outcome=outcome,
+        model=request.model.name,
+        prompt_characters=len(request.prompt),
+        tokens=len(job.pieces),
+        waited=job.waited,
+        seconds=time.monotonic() - job.created,
+        visitor=job.visitor,
+        **({"error": failed} if failed else {}),
+        **({"prompt": request.prompt} if store().logs_prompts else {}),
+    )
+
+
+def _outcome(job: Job) -> Literal["done", "stopped", "failed", "refused"]:
+    if isinstance(job.error, InvalidInput):
+        return "refused"
+    if isinstance(job.error, Stopped) or job.cancel.is_set():
+        return "stopped"
+    return "failed" if job.error else "done"
 
 
 def _answer(job: Job) -> None:
@@ -252,7 +284,8 @@ def _model(job: Job) -> "Iterator[LanguageModel]":
     with cache.model_in_turn(
         job.request.model, job.cancel, on_stage=partial(setattr, job, "stage"), visitor=job.visitor
     ) as lm:
-        job.waiting = False
+        job.waiting, job.waited = False, time.monotonic() - job.created
+        store().counts.wait(job.waited)
         yield lm
 
 

@@ -4,11 +4,15 @@ import argparse
 import asyncio
 import gc
 import logging
+import math
 import os
+import sys
+import time
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from types import FrameType
 
 import streamlit as st
 import uvicorn
@@ -25,24 +29,23 @@ _log = logging.getLogger(__name__)
 PAGE_FAILED = "This page failed, or a field of it got a value that it cannot have. Reload it."
 APP = Path(__file__).parents[3] / "app.py"
 LOOK_SECONDS = 30.0  # between two looks for sessions that have left
+NAMES = "RAUQ_NAMES"
+METRICS_TOKEN = "RAUQ_METRICS_TOKEN"  # not an option, which other users of the machine could read
+_STOP_SECONDS = 30.0  # that running answers have once the server is asked to stop
+_SHOWN_SECONDS = 1.0  # in which a page shows an answer that has ended
+_CLOSE_SECONDS = 5  # that connections have to close
 
 
 def main() -> None:
     """Serve the app to others until it is stopped."""
     asked = _arguments()
-    os.environ[hosting.HOSTED_VARIABLE] = "1"  # jobs and pages read it
-    store().guarded = True
-    private_folder()  # deletes what a killed server left
-    rules = Rules(
-        names=tuple(name.strip() for name in asked.names.lower().split(",")),
-        proxy_header=asked.proxy_header,
-        frames=asked.frames,
-    )
-    _set_options()
-    app = st.App(APP, middleware=[Middleware(Guard, rules=rules)], lifespan=_clearing, on_script_error=page_failed)
+    guard = prepare(asked.names, proxy_header=asked.proxy_header, frames=asked.frames)
+    store().logs_prompts = asked.log_prompts
+    app = st.App(APP, middleware=guard, lifespan=clearing, on_script_error=page_failed)
+    set_options()
     # Streamlit's own way to start it would buffer messages as large as those that it sends itself, and would trust
     # headers of proxies that are not named.
-    uvicorn.run(
+    settings = uvicorn.Config(
         app,
         host=asked.address,
         port=asked.port,
@@ -50,11 +53,65 @@ def main() -> None:
         ws_per_message_deflate=False,
         proxy_headers=False,
         access_log=False,
+        timeout_graceful_shutdown=_CLOSE_SECONDS,
     )
+    server = Server(settings, stop_seconds=asked.stop_seconds)
+    server.run()
+    sys.exit(0 if server.started else 3)  # 3: the address cannot be used, as uvicorn has it
 
 
-def _set_options() -> None:
-    """Set Streamlit's options of this mode; the guard rules on the names of the host."""
+class Server(uvicorn.Server):
+    """A server that lets running answers end when it is asked to stop, and takes no new ones; asked twice, it ends."""
+
+    def __init__(self, settings: uvicorn.Config, *, stop_seconds: float) -> None:
+        super().__init__(settings)
+        self.stop_seconds, self.stop_by, self.shown_by = stop_seconds, math.inf, 0.0
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn calls it
+        """Stop taking work; unlike uvicorn's own, the process then ends with 0, not by the signal."""
+        self.should_exit = store().jobs.stopping
+        store().jobs.stopping = True
+        self.stop_by = min(self.stop_by, time.monotonic() + self.stop_seconds)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look, ten times a second, whether the server is to end."""
+        now = time.monotonic()
+        if store().jobs.jobs:
+            self.shown_by = now + _SHOWN_SECONDS
+        if store().jobs.stopping and now >= min(self.stop_by, self.shown_by):
+            self.should_exit = True
+        return await super().on_tick(counter)
+
+
+def _log_to_stderr() -> None:
+    """One line for each request and answer, with its time (UTC)."""
+    handler, line = logging.StreamHandler(), logging.Formatter("%(asctime)sZ %(message)s", "%Y-%m-%dT%H:%M:%S")
+    line.converter = time.gmtime
+    handler.setFormatter(line)
+    requests = logging.getLogger("rauq.requests")
+    requests.setLevel(logging.INFO)
+    requests.addHandler(handler)
+    requests.propagate = False
+
+
+def prepare(names: str, *, proxy_header: str = "", frames: str = "'none'") -> list[Middleware]:
+    """Make this process a host under these names, separated by commas, and return the guard for `streamlit.App`."""
+    os.environ[hosting.HOSTED_VARIABLE] = "1"  # jobs and pages read it
+    store().guarded = True
+    _log_to_stderr()
+    private_folder()  # deletes what a killed server left
+    rules = Rules(
+        names=tuple(name.strip() for name in names.lower().split(",")),
+        proxy_header=proxy_header,
+        frames=frames,
+        metrics_token=os.environ.get(METRICS_TOKEN, ""),
+    )
+    return [Middleware(Guard, rules=rules)]
+
+
+def set_options() -> None:
+    """Set Streamlit's options of this mode, after `streamlit.App` is made; the guard rules on the names of the host."""
+    config.get_config_options(force_reparse=True)  # with the file beside app.py, which is known since `st.App`
     config.set_option("server.allowedHosts", ["*"])
     config.set_option("server.disconnectedSessionTTL", int(2 * hosting.LEFT_SECONDS))  # `_clear` closes it before
     config.set_option("client.showErrorDetails", "none")
@@ -62,13 +119,27 @@ def _set_options() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m pages.ui.host.server", description=__doc__)
-    parser.add_argument("--names", required=True, help="names under which the host is reached, separated by commas")
+    names = os.environ.get(NAMES, "")
+    parser.add_argument(
+        "--names",
+        default=names,
+        required=not names,
+        help=f"names under which the host is reached, separated by commas; by default those of {NAMES}",
+    )
     parser.add_argument("--address", default="0.0.0.0", help="address to listen on")  # noqa: S104 - it is for others
     parser.add_argument("--port", type=int, default=8501)
     parser.add_argument(
         "--proxy-header", default="", help="header in which a trusted proxy names the visitor's address"
     )
     parser.add_argument("--frames", default="'none'", help="sites that may show the app in a frame")
+    parser.add_argument("--log-prompts", action="store_true", help="write the prompts of visitors into the log")
+    parser.add_argument(
+        "--stop-seconds",
+        type=float,
+        default=_STOP_SECONDS,
+        metavar="S",
+        help="how long running answers may go on after SIGTERM; default 30",
+    )
     asked = parser.parse_args()
     if not all(name.strip() for name in asked.names.split(",")):
         parser.error(f"got the names {asked.names!r}; give at least one, such as rauq.example.org")
@@ -81,13 +152,14 @@ def page_failed(error: Exception) -> bool:
     A client that is not a browser may send a value that no field has.
     """
     where = traceback.extract_tb(error.__traceback__)[-1]
+    store().counts.failure(type(error).__name__)
     _log.warning("A page failed: %s in %s:%d", type(error).__name__, where.filename, where.lineno or 0)
     st.error(PAGE_FAILED)
     return True
 
 
 @asynccontextmanager
-async def _clearing(_app: st.App) -> AsyncIterator[None]:
+async def clearing(_app: st.App) -> AsyncIterator[None]:
     """Clear what sessions have left behind, for as long as the server runs."""
     task = asyncio.create_task(_clear())
     try:

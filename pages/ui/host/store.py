@@ -20,6 +20,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.ui.host import hosting
 from pages.ui.host.hosting import Busy, ModelChoice
+from pages.ui.host.metrics import Counts
 from rauq.errors import Stopped
 from rauq.trace.trace import memory_bytes
 
@@ -123,20 +124,24 @@ class Queue:
 class JobRegistry:
     """The running and waiting jobs of all sessions, each with its visitor.
 
-    Admission is atomic: two at once cannot share the last place.
+    Admission is atomic: two at once cannot share the last place. None is admitted once the host is `stopping`.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     jobs: dict[Hashable, str] = field(default_factory=dict)
+    stopping: bool = False
 
     def admit(self, job: Hashable, visitor: str) -> None:
         """Admit a job.
 
         Raises:
-            Busy: the host's limit is reached, for all or for this visitor.
+            Busy: the host's limit is reached, for all or for this visitor, or the host is stopping.
         """
         most = hosting.limits()
         with self.lock:
+            if self.stopping:
+                message = "This host is about to restart and takes no new work. Try again in a minute."
+                raise Busy(message)
             if len(self.jobs) >= most.generations:
                 message = (
                     f"{most.generations} generations are running or waiting on this host, its limit. Try again in a "
@@ -265,12 +270,17 @@ class Session:
 
 @dataclass(eq=False)
 class Store:
-    """What the process keeps; `guarded`: the guard of the hosted mode stands before this server."""
+    """What the process keeps.
+
+    `guarded`: the guard of the hosted mode stands before this server. `logs_prompts`: the log has prompts too.
+    """
 
     guarded: bool = False
+    logs_prompts: bool = False
     loaded: Loaded = field(default_factory=Loaded)
     queues: "WeakKeyDictionary[Any, Queue]" = field(default_factory=WeakKeyDictionary)
     jobs: JobRegistry = field(default_factory=JobRegistry)
+    counts: Counts = field(default_factory=Counts)
     starting: threading.Lock = field(default_factory=threading.Lock)
     speeds: dict[ModelChoice, float] = field(default_factory=dict)
     upload_slots: UploadSlots = field(default_factory=UploadSlots)

@@ -378,6 +378,7 @@ def answer_fields_row() -> None:
         return
     placeholder = "The answer, exactly as the model would generate it"
     st.text_area("Answer to score", key=state.ANSWER, height=80, placeholder=placeholder, persist_state="session")
+    st.caption("An answer that another system wrote gets a proxy score: how uncertain this model is about that text.")
     kind = _known_kind(chosen_model())
     if kind == "base" and not context():
         _offer_leading_space()

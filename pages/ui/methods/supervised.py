@@ -32,15 +32,15 @@ from pages.ui.shared.run_page import chart, sentence
 from pages.ui.shared.tables import Column, ranked, show_frame, show_table, take_along
 
 _WHAT = (
-    "Supervised methods (LookBackLens, SAPLMA, MIND, Sheeps, SATRMD, TAD, Factoscope) are fitted on labelled answers "
-    "and judged on others, beside a classifier that sees the text alone."
+    "Supervised methods (LookBackLens, SAPLMA, MIND, Sheeps, SATRMD, TAD, Factoscope, Head Entropy) are fitted on "
+    "labelled answers and judged on others, beside a classifier that sees the text alone."
 )
 _HOSTED = "There are no such tables for this run. Fitting takes minutes, so it is not available on this host."
 _MAKE = "There are no such tables for this run yet. Fitting takes minutes; this command does it:"
 _SCORE = (
     "This run kept no hidden states and only near attention. Score the data set again, then fit, which takes minutes:"
 )
-_KEEP = "lookback,hidden_mean,hidden_layers"
+_KEEP = "lookback,hidden_mean,hidden_layers,logit_lens,attention_entropy"
 
 
 def supervised(chosen: Chosen) -> None:

@@ -1,6 +1,6 @@
 """The list of runs, the newest first, each described in words; the chosen one is expanded, with its actions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -10,12 +10,14 @@ import streamlit as st
 
 from analysis.exports.csv_text import csv_columns
 from analysis.quality.measures import MEASURES, OWN
+from analysis.report.export import jsonl_bytes, parquet_bytes
 from analysis.runs.archive import export_zip
 from analysis.runs.corrections import read_corrections, remove_corrections
 from analysis.runs.create import about_unknown_methods
 from analysis.runs.job import WORKING, State, Status, is_stopping, last_lines, request_stop
 from analysis.runs.library import Listed, delete_run, slug
 from analysis.runs.manifest import MANIFEST, Answerer, Manifest, Request, StoredLayers
+from analysis.runs.opened import Run
 from analysis.runs.own import needs_of, row_of
 from pages.ui.host import cache, hosting, uploads
 from pages.ui.host.hosting import without_folders
@@ -165,6 +167,7 @@ _LAST_LINES = 12
 _MOST_EXPORTED = 2 * 2**30  # bytes: an archive is held in memory
 _MOST_FAILURES = 20  # rows that are shown without scrolling
 _DELETING = "_runs_deleting"
+_TABLES: Mapping[str, Callable[[Run], bytes]] = MappingProxyType({"Parquet": parquet_bytes, "JSONL": jsonl_bytes})
 
 
 def details(run: Listed) -> None:
@@ -236,6 +239,16 @@ def _buttons(run: Listed) -> None:
                 key="export",
                 on_click="ignore",
             )
+        if run.status is not None and run.status.saved:
+            for kind, write in _TABLES.items():
+                st.download_button(
+                    f"Results as {kind}",
+                    partial(_table, run.folder, write),
+                    f"{run.name}.{kind.lower()}",
+                    "application/octet-stream",
+                    key=f"export_{kind}",
+                    on_click="ignore",
+                )
         if not run.read_only:
             st.button(
                 "Delete",
@@ -249,6 +262,10 @@ def _buttons(run: Listed) -> None:
 def _zipped(folder: Path) -> bytes:
     with export_zip(folder) as archive:
         return archive.read()
+
+
+def _table(folder: Path, write: Callable[[Run], bytes]) -> bytes:
+    return write(cache.run(folder))
 
 
 def _question(run: Listed) -> None:

@@ -14,7 +14,7 @@ from analysis.answer_sets.sides import sides as sides_of
 from analysis.exports.csv_text import csv_table
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
-from analysis.runs.opened import Run, about_corrections, about_sample
+from analysis.runs.opened import Run, about_corrections, about_machines, about_sample
 from analysis.runs.shard import answers_path
 from pages.ui.host import cache, runs
 from pages.ui.shared import figure_export, run_filters, state, url_state
@@ -115,7 +115,8 @@ def sentence(text: str, chosen: ChosenAnswers, more: str = "") -> None:
     """Draw the result of a view in a sentence, and the number of answers that it uses."""
     st.header(text.removesuffix("."), anchor=False)
     about = about_counts(counts(chosen), chosen.thresholds, can_move_thresholds=chosen.can_move_thresholds)
-    said = " ".join(filter(None, [about, about_corrections(chosen.run), about_sample(chosen.run)]))
+    run = chosen.run
+    said = " ".join(filter(None, [about, about_corrections(run), about_machines(run), about_sample(run)]))
     st.caption("  \n".join(filter(None, [more, said])))
 
 

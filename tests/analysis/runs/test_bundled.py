@@ -13,13 +13,13 @@ from analysis.datasets.names import fact_set
 from analysis.evidence.record import records
 from analysis.methods.comparison import name_of
 from analysis.quality.measures import load_judge
+from analysis.runs.answering import Evaluation, drawn_for, evaluated
 from analysis.runs.create import without_download
 from analysis.runs.library import bundled_folder
 from analysis.runs.manifest import is_exported, size_of
 from analysis.runs.opened import batch, means, open_run
 from analysis.runs.timings import costs
 from analysis.runs.traces import fact_tokens, trace
-from analysis.runs.work import Evaluation, drawn_for, evaluated
 from rauq.checkpoints.named import NAMED_MODELS
 from rauq.methods.pair_scorers.loading import load_judges
 from rauq.trace.trace import Trace

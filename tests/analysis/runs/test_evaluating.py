@@ -7,16 +7,17 @@ from functools import cache
 import numpy as np
 import pytest
 
+from analysis.runs.answering import Evaluation
 from analysis.runs.create import DEFAULT, prepare, request_for
 from analysis.runs.manifest import TIMINGS
 from analysis.runs.opened import open_run
 from analysis.runs.timings import Timing, add_timings, costs, generation_seconds, read_timings
-from analysis.runs.work import Evaluation, load_for, work
+from analysis.runs.work import load_for, work
 from rauq.errors import OutOfMemory
 from rauq.methods.pair_scorers.judges import CachedJudge, Judges
 from rauq.methods.table import METHODS
 from rauq.model import generation
-from rauq.model.language_model import p_true_judge
+from rauq.model.p_true import p_true_judge
 
 NO_JUDGES = Judges()
 LOAD_ONCE = cache(load_for)

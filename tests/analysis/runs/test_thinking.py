@@ -9,11 +9,12 @@ import pytest
 
 from analysis.datasets.example import DataSet, Example
 from analysis.quality.judgement import Judgement
+from analysis.runs.answering import Evaluated, _rows
 from analysis.runs.archive import validate
 from analysis.runs.create import prepare, request_for
 from analysis.runs.opened import batch, means, open_run
 from analysis.runs.traces import fact_masks, traces_in
-from analysis.runs.work import Evaluated, _rows, work
+from analysis.runs.work import work
 from rauq.methods.pair_scorers.judges import Judges
 from rauq.methods.table import METHODS as ALL_METHODS
 from rauq.scoring.score import score, score_many

@@ -76,7 +76,7 @@ def instead(monkeypatch, tmp_path):
         script = tmp_path / "instead"
         script.write_text("\n".join(("#!/bin/sh", *lines)))
         script.chmod(0o700)
-        monkeypatch.setattr("analysis.uploads.process.sys.executable", str(script))
+        monkeypatch.setattr("rauq.layout.sys.executable", str(script))
 
     return put
 
@@ -101,6 +101,6 @@ def test_an_answer_without_end_is_cut_off_and_a_process_that_ignores_its_limits_
 
 
 def test_a_process_that_cannot_be_started_is_said_in_words(monkeypatch):
-    monkeypatch.setattr("analysis.uploads.process.sys.executable", "/nowhere")
+    monkeypatch.setattr("rauq.layout.sys.executable", "/nowhere")
     with pytest.raises(InvalidInput, match=r"The upload cannot be read here \(No such file"):
         answer()

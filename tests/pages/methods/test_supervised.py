@@ -8,6 +8,7 @@ import pytest
 
 from analysis.detectors.evaluation.evaluate import evaluate
 from analysis.detectors.evaluation.results import write_evaluation
+from analysis.detectors.supervised.training import SUPERVISED as METHODS
 from analysis.runs.library import BUNDLED
 from analysis.runs.manifest import SUPERVISED
 from pages.ui.methods.supervised import _commands
@@ -97,7 +98,11 @@ def test_without_tables_the_page_gives_the_command(runs):
     assert "Score the data set again, then fit" in said(page)
     lines = page.code[0].value.splitlines()
     assert lines[0].startswith("python -m analysis score --model ")
-    assert lines[0].endswith("--layers all --offsets 10 --keep lookback,hidden_mean,hidden_layers --out runs/kept")
+    options, _, rest = lines[0].partition(" --keep ")
+    assert options.endswith("--layers all --offsets 10")
+    kept, *rest = rest.split()
+    assert rest == ["--out", "runs/kept"]
+    assert set(kept.split(",")) == {extra for row in METHODS.values() for extra in row.extras}
     assert lines[1] == "python -m analysis supervised runs/kept --out supervised"
     kept = replace(opened.manifest, request=replace(opened.manifest.request, keep=("lookback",)))
     assert _commands(kept.request, opened.folder) == (

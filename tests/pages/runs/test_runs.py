@@ -230,6 +230,17 @@ def test_an_exported_run_can_be_imported(root):
     assert badges(page) == [":gray-badge[not started]"] * 2
 
 
+def downloads(page):
+    return [button.proto.label for button in page.get("download_button")]
+
+
+def test_results_can_be_downloaded_once_there_are_some(root):
+    made_run(root / MADE, quality=[1.0])
+    new_run(root / "new")
+    assert downloads(open_runs(run=MADE))[-2:] == ["Results as Parquet", "Results as JSONL"]
+    assert downloads(open_runs(run="new")) == ["Export as zip"]
+
+
 def zipped(**files):
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:

@@ -56,8 +56,13 @@ def single(lm) -> list[Trace]:
 
 
 @pytest.fixture(scope="module")
-def found(lm, single) -> Differences:
-    return differences(lm, single)
+def padded(lm) -> list[Trace]:
+    return answered(lm, seeded_prompts(*LENGTHS))
+
+
+@pytest.fixture(scope="module")
+def found(lm, single, padded) -> Differences:
+    return differences(lm, single, padded)
 
 
 def test_reports_the_layers_that_have_attention(lm, architecture):
@@ -71,8 +76,8 @@ def test_the_band_is_eager_attention(found, way, architecture):
     assert getattr(found, way) <= bound(architecture)
 
 
-def test_a_batch_gives_what_single_calls_give(lm, single, architecture):
-    for alone, batched in zip(single, answered(lm, seeded_prompts(*LENGTHS)), strict=True):
+def test_a_batch_gives_what_single_calls_give(single, padded, architecture):
+    for alone, batched in zip(single, padded, strict=True):
         np.testing.assert_array_equal(alone.answer_ids, batched.answer_ids)
         np.testing.assert_allclose(alone.attention, batched.attention, atol=bound(architecture))
         np.testing.assert_allclose(alone.logprobs, batched.logprobs, atol=bound(architecture))
@@ -82,30 +87,29 @@ def test_a_batch_gives_what_single_calls_give(lm, single, architecture):
 def test_entropies_of_the_rows_are_those_of_eager_attention(lm, architecture):
     options = {"extras": ("attention_entropy",)}
     traces = answered(lm, seeded_prompts(*LENGTHS), **options)
-    traces += lm.read_batch([(trace.prompt_ids, trace.answer_ids) for trace in traces], **options)
-    traces.append(lm.read(traces[0].prompt_ids, traces[0].answer_ids, **options))
-    for trace in traces:
-        whole = np.stack(attention_matrices(lm.model, [*trace.prompt_ids, *trace.answer_ids], lm.layers))
-        rows = whole[:, :, len(trace.prompt_ids) - 1 : -1]
-        found = trace.extras["attention_entropy"]
-        np.testing.assert_allclose(found, entropies(rows), atol=ENTROPY * bound(architecture))
-        keys = len(trace.prompt_ids) + np.arange(len(trace.answer_ids))
-        assert (found > -1e-6).all()
-        assert (found < np.log(keys)[:, None] + 1e-6).all()
+    read = list(lm.read_batch([(trace.prompt_ids, trace.answer_ids) for trace in traces], **options))
+    alone = lm.read(traces[0].prompt_ids, traces[0].answer_ids, **options)
+    for generated, *others in ((traces[0], read[0], alone), *zip(traces[1:], read[1:], strict=True)):
+        whole = np.stack(attention_matrices(lm.model, [*generated.prompt_ids, *generated.answer_ids], lm.layers))
+        expected = entropies(whole[:, :, len(generated.prompt_ids) - 1 : -1])
+        keys = len(generated.prompt_ids) + np.arange(len(generated.answer_ids))
+        for trace in (generated, *others):
+            found = trace.extras["attention_entropy"]
+            np.testing.assert_allclose(found, expected, atol=ENTROPY * bound(architecture))
+            assert (found > -1e-6).all()
+            assert (found < np.log(keys)[:, None] + 1e-6).all()
 
 
 def test_the_answer_so_far_has_the_weights_of_the_whole_answer(lm, single, architecture):
-    parts = []
-    for ids, alone in zip(seeded_prompts(*LENGTHS), single, strict=True):
-        parts.clear()
-        options = {"max_new_tokens": NUM_NEW, "stop": (), "last_row": True}
-        whole = lm.generate(ids, **options, on_progress=lambda so_far: parts.append(so_far()))
-        assert len(parts) == len(alone.answer_ids) - 1
-        for part in (*parts, whole):
-            rows = len(part.answer_ids) + 1
-            np.testing.assert_array_equal(part.answer_ids, alone.answer_ids[: rows - 1])
-            np.testing.assert_allclose(part.attention, alone.attention[:, :, :rows], atol=bound(architecture))
-            np.testing.assert_allclose(part.logprobs, alone.logprobs[: rows - 1], atol=bound(architecture))
+    parts, alone, options = [], single[0], {"max_new_tokens": NUM_NEW, "stop": (), "last_row": True}
+    # Every prompt is longer than the windows; this one's answer passes the ends of two chunks, the others' of one.
+    whole = lm.generate(alone.prompt_ids, **options, on_progress=lambda so_far: parts.append(so_far()))
+    assert len(parts) == len(alone.answer_ids) - 1
+    for part in (*parts, whole):
+        rows = len(part.answer_ids) + 1
+        np.testing.assert_array_equal(part.answer_ids, alone.answer_ids[: rows - 1])
+        np.testing.assert_allclose(part.attention, alone.attention[:, :, :rows], atol=bound(architecture))
+        np.testing.assert_allclose(part.logprobs, alone.logprobs[: rows - 1], atol=bound(architecture))
 
 
 def test_tokens_are_those_of_plain_generation(lm, single):
@@ -139,9 +143,10 @@ def test_flushing_in_blocks_changes_nothing(name, waiting, monkeypatch):
     lm = tiny_language_model(named(name))
     whole = answered(lm, seeded_prompts(*LENGTHS))
     monkeypatch.setattr(session, "_FLUSH_BYTES", waiting)
-    for trace, expected in zip(answered(lm, seeded_prompts(*LENGTHS)), whole, strict=True):
+    flushed = answered(lm, seeded_prompts(*LENGTHS))
+    for trace, expected in zip(flushed, whole, strict=True):
         np.testing.assert_allclose(trace.attention, expected.attention, atol=1e-6)
-    assert difference(lm, answered(lm, seeded_prompts(*LENGTHS))) <= EXACT
+    assert difference(lm, flushed) <= EXACT
 
 
 def test_reading_in_several_passes_changes_nothing(monkeypatch):

@@ -18,7 +18,12 @@ from tests.imports import MODELS, imported_after
 
 KEY = "rauq_detector"
 METHODS = tuple(MADE_UP)
-SHAPES = {"lookback": (LAYERS, HEADS, 5, 2), "hidden_mean": (WIDTH,), "hidden_layers": (LAYERS + 1, 5, WIDTH)}
+SHAPES = {
+    "lookback": (LAYERS, HEADS, 5, 2),
+    "attention_entropy": (LAYERS, HEADS, 5, 2),
+    "hidden_mean": (WIDTH,),
+    "hidden_layers": (LAYERS + 1, 5, WIDTH),
+}
 
 
 def test_every_method_is_tried_here():
@@ -49,6 +54,16 @@ def test_the_regression_gives_the_probability_of_an_incorrect_answer():
     detector, trace = made_up_detector("lookback_lens"), answer()
     log_odds = attention.lookback_lens_features(trace) @ detector.fitted.coefficients + 0.25
     assert detector.score(trace) == pytest.approx(1 - 1 / (1 + np.exp(-log_odds)), abs=1e-12)
+
+
+def test_an_entropy_is_the_renyi_entropy_of_a_head_averaged_over_tokens():
+    trace = answer()
+    given = trace.extras["attention_entropy"].astype(float)
+    expected = [sum(given[layer, head, :, 1]) / 5 for layer in range(LAYERS) for head in range(HEADS)]
+    np.testing.assert_allclose(attention.head_entropy_features(trace), expected, rtol=1e-9)
+    log_odds = expected @ made_up_detector("head_entropy_linear").fitted.coefficients + 0.25
+    score = made_up_detector("head_entropy_linear").score(trace)
+    assert score == pytest.approx(1 - 1 / (1 + np.exp(-log_odds)), abs=1e-12)
 
 
 def test_states_are_the_middle_mean_and_half_the_mean_and_last_row_of_the_last_layer():

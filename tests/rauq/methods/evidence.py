@@ -29,7 +29,6 @@ def make_answer(text="Oslo is it", *, ended=True, seed=0, **changes):
         "diagonal": rng.uniform(0.01, 1, (HEADS, NUM_PROMPT + num_tokens)).astype(np.float32),
         "hidden": rng.normal(size=WIDTH).astype(np.float32),
         "focus": np.stack([rng.uniform(0, 1, num_tokens), rng.uniform(0, 3, num_tokens)], axis=1),
-        "attention_entropy": rng.uniform(0, 1, (LAYERS, HEADS, num_tokens, 2)).astype(np.float32),
         "mean_logprob": -rng.uniform(5, 9, num_tokens).astype(np.float32),
         **read_arrays(num_tokens, seed=seed, **{name: changes[name] for name in _SIZES if name in changes}),
     }

@@ -25,6 +25,26 @@ def lm(request):
     return tiny_language_model(named(request.param))
 
 
+@pytest.fixture(scope="module", params=[True, False])
+def last_row(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def options(last_row):
+    return {"max_new_tokens": 14, "stop": ["e", "\x00"], "last_row": last_row}
+
+
+@pytest.fixture(scope="module")
+def generated_alone(lm, options):
+    return [lm.generate(prompt, **options) for prompt in PROMPTS]
+
+
+@pytest.fixture(scope="module")
+def read_alone(lm):
+    return [lm.read(*pair) for pair in PAIRS]
+
+
 @pytest.fixture
 def llama():
     return tiny_language_model(named("llama"))
@@ -42,20 +62,17 @@ def assert_same_answer(batched, single):
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 8])
-@pytest.mark.parametrize("last_row", [True, False])
-def test_generated_together_is_generated_alone(lm, size, last_row):
-    options = {"max_new_tokens": 14, "stop": ["e", "\x00"], "last_row": last_row}
+def test_generated_together_is_generated_alone(lm, generated_alone, options, size):
     traces = list(lm.generate_batch(PROMPTS, batch_size=size, **options))
     assert [trace.prompt for trace in traces] == PROMPTS
-    for prompt, trace in zip(PROMPTS, traces, strict=True):
-        assert_same_answer(trace, lm.generate(prompt, **options))
+    for trace, alone in zip(traces, generated_alone, strict=True):
+        assert_same_answer(trace, alone)
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
-def test_read_together_is_read_alone(lm, size):
+def test_read_together_is_read_alone(lm, read_alone, size):
     traces = list(lm.read_batch(PAIRS, batch_size=size))
-    for (prompt, answer), trace in zip(PAIRS, traces, strict=True):
-        alone = lm.read(prompt, answer)
+    for (prompt, _), trace, alone in zip(PAIRS, traces, read_alone, strict=True):
         assert_close(trace, alone)
         assert (trace.prompt, trace.stop_reason) == (prompt, alone.stop_reason)
 

@@ -124,6 +124,15 @@ def test_the_tidy_table_has_every_number():
     assert len(frame) == 3 * (3 * 4 + 2)
     assert frame["marked"].sum() == 3 * 4
     assert tidy_table(table(rows=())).empty
+    (row,) = tidy_table(table(rows=(), columns=(), reason="one set")).to_dict("records")
+    assert row == {"split": "in_domain", "metric": "prr", "undefined": "one set"}
+
+
+def test_the_caption_in_a_file_says_why_a_cell_is_undefined_and_what_was_left_out():
+    in_papers_layout, _ = split_files(table(dropped=3))
+    said = "Undefined (–): Sheeps: no answer. 3 training answers are left out"
+    assert said in in_papers_layout.caption
+    assert "Undefined" not in split_files(table(rows=table().rows[:2]))[0].caption
 
 
 def test_the_figure_draws_the_last_column_hollow_where_marked():

@@ -131,7 +131,8 @@ def test_answers_of_one_token_are_scored_but_do_not_suffice():
         fit_tad([one[:1] for one in features], quality, threshold=0.5, settings=settings)
 
 
-ONE_VECTOR = ("lookback_lens", "saplma", "mind")  # the features of an answer; those of others have a row for each token
+# The features of an answer; those of other methods have a row for each token.
+ONE_VECTOR = ("lookback_lens", "head_entropy_linear", "saplma", "mind")
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -16,11 +16,12 @@ from analysis.detectors.supervised.factoscope import (
     _parts,
     _Rows,
     fit,
+    in_half_precision,
     search,
 )
 from analysis.detectors.supervised.training_set import reproducible
 from analysis.stats import roc_auc
-from rauq.detectors.factoscope import OTHERS, rows_of
+from rauq.detectors.factoscope import NUM_WEIGHTS, OTHERS, rows_of
 from rauq.detectors.factoscope_network import Network, embedded
 from rauq.errors import InvalidInput
 from tests.labelled import halves_of, layer_answers, shuffled
@@ -51,7 +52,23 @@ def test_stages_train_one_after_another_and_a_fit_repeats():
     all_stages, first, second = (fit(features, quality, threshold=0.5, settings=one) for one in (settings, last, last))
     np.testing.assert_array_equal(first.weights, second.weights)
     np.testing.assert_array_equal(first.correct, second.correct)
+    assert first.weights.nbytes == 2 * NUM_WEIGHTS
     assert not np.array_equal(first.weights, all_stages.weights)
+
+
+def test_support_and_answers_are_embedded_with_the_weights_that_are_kept():
+    features, quality = answers(20)
+    settings = replace(SMALL, rows=20, epochs=1)
+    detector = fit(features, quality, threshold=0.5, settings=settings)
+    found = np.concatenate([detector.embeddings(one) for one in features])
+    support = np.concatenate([detector.correct, detector.incorrect])
+    assert cdist(support, found).min(axis=1).max() < 1e-6  # rounding by half precision alone moves them by 1e-4
+
+
+def test_weights_too_large_for_half_precision_are_kept_as_they_are():
+    assert in_half_precision(np.array([1.0, 6e4], np.float32)).dtype == np.float16
+    large = np.array([1.0, 7e4], np.float32)
+    assert in_half_precision(large) is large
 
 
 def test_the_settings_are_the_reduced_ones_or_those_of_the_port():

@@ -11,6 +11,7 @@ from analysis.detectors.supervised.training_set import usable
 from rauq.detectors.checks import OfModel
 from rauq.detectors.detector import FITTED, features_of
 from rauq.errors import InvalidInput
+from rauq.trace.extras import BY_LAYER
 from tests.detectors import HEADS, LAYERS, answer, without
 
 NUM = 16
@@ -27,7 +28,7 @@ def answers(**changes):
 
 def with_layers(trace, layers):
     rows = list(layers)
-    extras = dict(trace.extras) | {"lookback": trace.extras["lookback"][rows]}
+    extras = dict(trace.extras) | {name: trace.extras[name][rows] for name in BY_LAYER}
     return replace(trace, layers=layers, attention=trace.attention[rows], extras=extras)
 
 

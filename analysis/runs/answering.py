@@ -1,0 +1,312 @@
+"""Answer the examples of a shard in batches, apply every method to each answer, and judge it."""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from analysis.datasets.example import Example
+from analysis.quality.facts import known_facts
+from analysis.quality.judgement import Judgement
+from analysis.quality.measures import Judge
+from analysis.runs.manifest import LONGEST_REASON, Request
+from analysis.runs.own import NOTHING_OWN, Own, within
+from analysis.runs.shard import Answered, Failed
+from analysis.runs.timings import Timing
+from rauq.methods.evaluate import evaluate
+from rauq.methods.method import Method, Uncertainty
+from rauq.methods.pair_scorers.judges import CachedJudge, Judges
+from rauq.trace.parts import answer_text, span_of, tokens_in
+from rauq.trace.trace import NUM_BANDS, Extra, Trace
+
+if TYPE_CHECKING:
+    from rauq.arguments import Cancel
+    from rauq.errors import Failure
+    from rauq.model.language_model import LanguageModel
+
+_ROWS = 64  # samples that are drawn at once, of however many prompts
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Evaluated:
+    """An answer with its uncertainties in the order of the methods, their timings, and the tokens generated for it.
+
+    The trace has the extras that are kept; `tokens` are those of the answer and of its samples.
+    """
+
+    trace: Trace
+    uncertainties: tuple[Uncertainty, ...]
+    timings: tuple[Timing, ...]
+    tokens: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Evaluation:
+    """How answers are evaluated: by which model, for which request, with which judges and methods of the user's own."""
+
+    lm: "LanguageModel"
+    request: Request
+    judges: Judges
+    own: Own = NOTHING_OWN
+
+    @property
+    def methods(self) -> tuple[Method, ...]:
+        """The methods of the request, in order."""
+        return self.own.rows(self.request.methods)
+
+    @property
+    def draws_samples(self) -> bool:
+        """Whether any method compares samples."""
+        return any("samples" in method.needs for method in self.methods)
+
+    @property
+    def extras(self) -> tuple[Extra, ...]:
+        """What answers have to capture: what is kept, and what the methods use as far as the model can give it."""
+        used = self._available_extras([extra for method in self.methods for extra in method.extras])
+        return tuple(dict.fromkeys([*used, *cast("tuple[Extra, ...]", self.request.keep)]))
+
+    @property
+    def sample_extras(self) -> tuple[Extra, ...]:
+        """What samples have to capture."""
+        return self._available_extras([extra for method in self.methods for extra in method.sample_extras])
+
+    def _available_extras(self, asked: Sequence[Extra]) -> tuple[Extra, ...]:
+        there = [extra for extra in self.lm.extras if extra != "focus" or self.judges.idf is not None]
+        return tuple(extra for extra in there if extra in asked)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """The samples of one example, and why there are none although they were asked for."""
+
+    samples: tuple[Trace, ...] = ()
+    failure: str = ""
+
+
+def evaluated(evaluation: Evaluation, example: Example, trace: Trace, drawn: Drawn) -> Evaluated:
+    """Apply every method to an answer and its samples."""
+    judges = judges_for(evaluation.judges, example)
+    own = {method.id: evaluation.own.seconds for method in evaluation.own.methods}
+    found = [
+        _timed(method, trace, drawn, judges, question=example.question, seconds=own.get(method.id))
+        for method in evaluation.methods
+    ]
+    return Evaluated(
+        trace=replace(trace, extras={name: trace.extras[name] for name in evaluation.request.keep}),
+        uncertainties=tuple(uncertainty for uncertainty, _ in found),
+        timings=tuple(timing for _, timing in found),
+        tokens=sum(len(each.answer_ids) for each in (trace, *drawn.samples)),
+    )
+
+
+def drawn_for(
+    evaluation: Evaluation, batch: Sequence[tuple[int, Example]], cancel: "Cancel"
+) -> tuple[list[Drawn], list[Timing]]:
+    """The samples of each example, with its number, if a method compares any, and how long they took.
+
+    Each example's seed depends on the run and its number alone. Once `cancel` is set, samples are missing or cut short.
+    """
+    if not (evaluation.draws_samples and batch):
+        return [Drawn() for _ in batch], []
+    begun = time.perf_counter()
+    found = [_drawn(result) for result in _samples(evaluation, batch, cancel)]
+    tokens = sum(len(sample.answer_ids) for each in found for sample in each.samples)
+    seconds = time.perf_counter() - begun
+    return found, [Timing(stage="sample", examples=len(found), seconds=seconds, tokens=tokens)]
+
+
+def _samples(
+    evaluation: Evaluation, batch: Sequence[tuple[int, Example]], cancel: "Cancel"
+) -> "Iterator[list[Trace] | Failure]":
+    request = evaluation.request
+    seeds = [int(np.random.SeedSequence((request.seed, number)).generate_state(1)[0]) for number, _ in batch]
+    return evaluation.lm.sample_batch(
+        [example.prompt for _, example in batch],
+        seeds=seeds,
+        k=request.samples,
+        batch_size=max(1, _ROWS // request.samples),
+        max_new_tokens=request.max_new_tokens,
+        stop=request.stop,
+        chat=request.chat,
+        extras=evaluation.sample_extras,
+        idf=evaluation.judges.idf,
+        cancel=cancel,
+    )
+
+
+def _drawn(result: "list[Trace] | Failure") -> Drawn:
+    if isinstance(result, list):
+        return Drawn(tuple(result))
+    return Drawn(failure=f"Its samples could not be drawn. {result.error}"[:LONGEST_REASON])
+
+
+def judges_for(judges: Judges, example: Example) -> Judges:
+    """The judges for one answer: with the facts of its prompt, and each pair of texts judged once."""
+    nli = None if judges.nli is None else CachedJudge(judges.nli)
+    return replace(judges, nli=nli, facts=known_facts(example))
+
+
+def _timed(
+    method: Method, trace: Trace, drawn: Drawn, judges: Judges, *, question: str, seconds: float | None
+) -> tuple[Uncertainty, Timing]:
+    spared = judges.nli.spared if isinstance(judges.nli, CachedJudge) else 0.0
+    begun = time.perf_counter()
+    if drawn.failure and "samples" in method.needs:
+        found = Uncertainty(math.nan, drawn.failure)
+    else:
+        found = within(seconds, lambda: uncertainty_of(method, trace, drawn.samples, judges, question))
+    taken = time.perf_counter() - begun
+    if isinstance(judges.nli, CachedJudge):
+        taken += judges.nli.spared - spared
+    return found, Timing(stage="method", examples=1, seconds=taken, method=method.id)
+
+
+def uncertainty_of(
+    method: Method, trace: Trace, samples: tuple[Trace, ...], judges: Judges, question: str
+) -> Uncertainty:
+    """What a run stores: an infinite number would rank above all others, and says no more than that it is none."""
+    found = evaluate(trace, (method,), samples=samples, judges=judges, question=question)[method.id]
+    if math.isinf(found):
+        return Uncertainty(math.nan, "it is infinite")
+    return Uncertainty(found, found.reason[:LONGEST_REASON])
+
+
+OnDone = Callable[[int, int], None]
+"""Called with the number of further examples that are done, and of tokens generated for them."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Outcomes:
+    """What became of each example of a shard, in order, and how long that took."""
+
+    rows: tuple[Answered | Failed, ...]
+    timings: tuple[Timing, ...]
+
+
+def batches_of(examples: Sequence[Example], size: int) -> list[list[int]]:
+    """Places of a shard's examples, batch by batch: answers to generate, then answers to read.
+
+    Within a batch prompts are alike in group and length, since a batch is as slow as the longest in it. Batches depend
+    on the shard's examples alone, so that a resumed run has those of one that was never stopped.
+    """
+
+    def likeness(place: int) -> tuple[str, int]:
+        return examples[place].group, len(examples[place].prompt) + len(examples[place].answer or "")
+
+    asked = [place for place, example in enumerate(examples) if example.answer is None]
+    given = [place for place, example in enumerate(examples) if example.answer is not None]
+    ordered = [sorted(places, key=likeness) for places in (asked, given)]
+    return [places[start : start + size] for places in ordered for start in range(0, len(places), size)]
+
+
+def answer_shard(
+    evaluation: Evaluation,
+    numbers: range,
+    examples: Sequence[Example],
+    *,
+    judge: Judge,
+    cancel: "Cancel",
+    on_done: OnDone,
+) -> Outcomes | None:
+    """Answer the examples of these numbers, or read the answers they have, one outcome each; None once cancelled."""
+    evaluation = replace(evaluation, lm=evaluation.lm.with_prefix_cache())
+    results: dict[int, Evaluated | Failure] = {}
+    timings: list[Timing] = []
+    for places in batches_of(examples, evaluation.request.batch_size):
+        found, taken = _batch(evaluation, [(numbers[place], examples[place]) for place in places], cancel)
+        if cancel.is_set():
+            return None
+        results |= zip(places, found, strict=True)
+        timings += taken
+        on_done(len(places), sum(each.tokens for each in found if isinstance(each, Evaluated)))
+    ordered = [results[place] for place in range(len(examples))]
+    timings += [timing for each in ordered if isinstance(each, Evaluated) for timing in each.timings]
+    return Outcomes(rows=_rows(numbers, examples, ordered, judge), timings=tuple(timings))
+
+
+def _batch(
+    evaluation: Evaluation, batch: Sequence[tuple[int, Example]], cancel: "Cancel"
+) -> "tuple[list[Evaluated | Failure], list[Timing]]":
+    """The outcome of each example of a batch, with its number, and how long generation and sampling took.
+
+    Once `cancel` is set, outcomes are missing or wrong.
+    """
+    if cancel.is_set():
+        return [], []
+    begun = time.perf_counter()
+    found = _run(evaluation, [example for _, example in batch], cancel)
+    generating = _generating(found, time.perf_counter() - begun)
+    answered = [pair for pair, result in zip(batch, found, strict=False) if isinstance(result, Trace)]
+    drawn, sampling = drawn_for(evaluation, answered, cancel)
+    several = dict(zip((number for number, _ in answered), drawn, strict=False))
+    outcomes = [
+        evaluated(evaluation, example, result, several[number]) if isinstance(result, Trace) else result
+        for (number, example), result in zip(batch, found, strict=False)
+        if not cancel.is_set()
+    ]
+    return outcomes, [generating, *sampling]
+
+
+def _generating(found: "Sequence[Trace | Failure]", seconds: float) -> Timing:
+    tokens = sum(len(result.answer_ids) for result in found if isinstance(result, Trace))
+    return Timing(stage="generate", examples=len(found), seconds=seconds, tokens=tokens)
+
+
+def _rows(
+    numbers: range, examples: Sequence[Example], results: "Sequence[Evaluated | Failure]", judge: Judge
+) -> tuple[Answered | Failed, ...]:
+    """What is kept of each: with quality, and the tokens that carry the fact."""
+    answered = [example for example, result in zip(examples, results, strict=True) if isinstance(result, Evaluated)]
+    answers = [answer_text(result.trace) for result in results if isinstance(result, Evaluated)]
+    judgements = iter(judge(answered, answers))
+    return tuple(
+        _answered(number, result, next(judgements))
+        if isinstance(result, Evaluated)
+        else Failed(number=number, error=str(result.error))
+        for number, result in zip(numbers, results, strict=True)
+    )
+
+
+def _answered(number: int, result: Evaluated, judgement: Judgement) -> Answered:
+    return Answered(
+        number=number,
+        trace=result.trace,
+        fact=_fact(result.trace, judgement),
+        quality=judgement.quality,
+        quality_reason=judgement.reason,
+        uncertainties=result.uncertainties,
+    )
+
+
+def _fact(trace: Trace, judgement: Judgement) -> np.ndarray:
+    """Which tokens (N,) carry the fact; characters are counted in the text that was judged, the answer part."""
+    start, stop = span_of(trace.thinking, len(trace.answer_ids), "answer")
+    fact = np.zeros(len(trace.answer_ids), dtype=bool)
+    fact[start:stop] = tokens_in(trace.answer_tokens[start:stop], judgement.facts)
+    return fact
+
+
+def _run(evaluation: Evaluation, examples: Sequence[Example], cancel: "Cancel") -> "list[Trace | Failure]":
+    """One batch, of examples that all have an answer or all have none."""
+    lm, request = evaluation.lm, evaluation.request
+    how: dict[str, Any] = {"chat": request.chat, "extras": evaluation.extras, "idf": evaluation.judges.idf}
+    how["offsets"] = max(request.offsets, NUM_BANDS)  # means are stored of more offsets than weights
+    prompts = [example.prompt for example in examples]
+    answers = [example.answer for example in examples if example.answer is not None]
+    if answers:
+        pairs = list(zip(prompts, answers, strict=True))
+        return list(lm.read_batch(pairs, batch_size=len(pairs), **how))
+    return list(
+        lm.generate_batch(
+            prompts,
+            batch_size=len(prompts),
+            max_new_tokens=request.max_new_tokens,
+            stop=request.stop,
+            last_row=True,
+            cancel=cancel,
+            **how,
+        )
+    )

@@ -1,0 +1,82 @@
+"""The command `rauq`, also `python -m rauq`: a subcommand is looked up by name, and imported when it runs."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+from rauq.cli.commands import KNOWN_ERROR, say
+from rauq.layout import ANALYSIS
+from rauq.version import __version__
+
+_PACKAGES = {"rauq", "analysis", "pages"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A subcommand: the function `main` of a module takes its name and its arguments, and returns the exit code."""
+
+    name: str
+    about: str
+    module: str
+    extra: str = ""  # what pip has to install with rauq
+
+
+def _of_sets(name: str, about: str) -> Command:
+    return Command(name=name, about=about, module=f"{ANALYSIS}.cli.main", extra="data")
+
+
+COMMANDS = (
+    Command(name="app", about="open the app for the user of this machine", module="rauq.cli.app", extra="app"),
+    Command(name="host", about="open the app to others, behind a guard", module="rauq.cli.app", extra="app"),
+    Command(name="inspect", about="answer a prompt, and show its uncertainty", module="rauq.cli.inspect"),
+    _of_sets("score", "generate and score answers to a data set"),
+    _of_sets("report", "write the tables and figures of runs"),
+    _of_sets("add-methods", "compute further methods on the answers of a run"),
+    _of_sets("attribute", "compute RAUQ (LIG) of a run's answers"),
+    _of_sets("tokens", "compare how well signals find the wrong tokens"),
+    _of_sets("train", "fit a supervised method on the answers of runs"),
+    _of_sets("supervised", "fit supervised methods on runs, and judge them"),
+    _of_sets("export", "write the results of a run in other formats"),
+    _of_sets("convert", "convert the checkpoint of AlignScore or COMET"),
+    _of_sets("idf", "count document frequencies of a model's tokens"),
+    Command(name="models", about="list the models with a short name, or get one", module="rauq.cli.inspect"),
+    Command(name="cache", about="list or clear the dequantised weights", module="rauq.cli.inspect"),
+    Command(name="completion", about="print the completion for a shell", module="rauq.cli.completion"),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 done, 1 known error, 2 invalid input, 130 stopped by the user."""
+    asked = _parser().parse_args(arguments)
+    command = next(command for command in COMMANDS if command.name == asked.command)
+    try:
+        code: int = import_module(command.module).main([command.name, *asked.arguments])
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if not command.extra or missing in _PACKAGES:
+            raise
+        say(
+            f"rauq: {command.name} needs the package {missing}, which is not installed. "
+            f"Install it: pip install 'rauq[{command.extra}]'"
+        )
+        return KNOWN_ERROR
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m rauq",
+        usage="%(prog)s COMMAND ...",
+        description="A microscope for RAUQ, the uncertainty of a language model's answer.",
+        epilog="COMMAND --help lists its options, and --version gives the version.\n"
+        "Exit codes: 0 done, 1 known error, 2 invalid input.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
+    )
+    parser.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
+    parser.add_argument("--version", action="version", version=f"rauq {__version__}", help=argparse.SUPPRESS)
+    commands = parser.add_argument_group("commands", "\n".join(f"{one.name:<13}{one.about}" for one in COMMANDS))
+    commands.add_argument("command", choices=[one.name for one in COMMANDS], metavar="COMMAND", help=argparse.SUPPRESS)
+    commands.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return parser

@@ -1,0 +1,205 @@
+"""What pip installs from the sdist's wheel, in a folder of another project: import, commands, and the app.
+
+The package is read-only, as one of another user is: what opens a file of it for writing fails.
+"""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from benchmarks.support import server
+
+ROOT = Path(__file__).parents[2]
+# Without compression, which takes most of the time and changes no file.
+BUILD = """
+import os, sys, tarfile, zlib
+compressobj = zlib.compressobj
+zlib.compressobj = lambda _level, *options: compressobj(0, *options)
+from hatchling.build import build_sdist, build_wheel
+place = sys.argv[1]
+sdist = os.path.join(place, build_sdist(place))
+with tarfile.open(sdist) as archive:
+    archive.extractall(place, filter="data")
+os.chdir(sdist.removesuffix(".tar.gz"))
+print(build_wheel(place))
+"""
+READ_ONLY = """
+import errno, os, sys
+
+def refuse(event, arguments):
+    path, flags = (arguments[0], arguments[2]) if event == "open" else (arguments[0], os.O_WRONLY)
+    if isinstance(path, str) and path.startswith({site!r}) and flags & (os.O_WRONLY | os.O_RDWR):
+        raise OSError(errno.EROFS, "Read-only file system", path)
+
+sys.addaudithook(lambda event, arguments: refuse(event, arguments) if event in ("open", "os.mkdir") else None)
+"""
+FOREIGN = "raise SystemExit('a file of the current folder was imported')\n"
+NAMES = ("analysis/__init__", "analysis/__main__", "pages/__init__", "pages/inspect", "app", "streamlit", "token")
+ROWS = "".join(f"Q: In which country is {city}? A:,Japan\n" for city in ("Kyoto", "Porto", "Turin", "Cusco", "Izmir"))
+CSV = f"prompt,reference\n{ROWS}{ROWS}"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A folder with the installed package, and nothing of the repository."""
+    place = tmp_path_factory.mktemp("wheel")
+    built = subprocess.run([sys.executable, "-c", BUILD, place], cwd=ROOT, check=True, capture_output=True, text=True)
+    options = ("--no-deps", "--no-index", "--no-compile", "--quiet", "--disable-pip-version-check")
+    wheel = place / built.stdout.splitlines()[-1]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, "--target", place / "site", wheel], check=True)
+    (place / "site" / "sitecustomize.py").write_text(READ_ONLY.format(site=str(place / "site" / "rauq")))
+    return place / "site"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The folder of another project, with modules and settings under our names."""
+    for name in NAMES:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).with_suffix(".py").write_text(FOREIGN)
+    (tmp_path / ".streamlit").mkdir()
+    (tmp_path / ".streamlit" / "config.toml").write_text('[server]\naddress = "0.0.0.0"\n')
+    (tmp_path / "ten.csv").write_text(CSV)
+    return tmp_path
+
+
+def environment(site):
+    return {**os.environ, "PYTHONPATH": str(site)}
+
+
+def command(site, *arguments):
+    return [sys.executable, str(site / "bin" / "rauq"), *arguments]
+
+
+def ran(site, folder, *arguments):
+    return subprocess.run(
+        command(site, *arguments), cwd=folder, env=environment(site), capture_output=True, text=True, check=True
+    ).stdout
+
+
+@contextmanager
+def serving(site, folder, *arguments):
+    port = server._free_port()
+    asked = command(site, *arguments, "--port", str(port))
+    with subprocess.Popen(
+        asked, cwd=folder, env=environment(site), stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
+    ) as process:
+        try:
+            server._until_healthy(f"http://127.0.0.1:{port}/_stcore/health", process)
+            yield port
+        finally:
+            process.send_signal(signal.SIGKILL)
+
+
+def is_open(port, address):
+    with socket.socket() as client:
+        return client.connect_ex((address, port)) == 0
+
+
+def test_the_wheel_adds_one_package_with_its_types(site):
+    assert {path.name for path in site.iterdir()} - {"sitecustomize.py"} == {"bin", "rauq", "rauq-0.1.0.dist-info"}
+    assert (site / "rauq" / "py.typed").exists()
+    facts = Parser().parsestr((site / "rauq-0.1.0.dist-info" / "METADATA").read_text())
+    assert (facts["Name"], facts["Requires-Python"]) == ("rauq", ">=3.11")
+    assert set(facts.get_all("Provides-Extra")) == {"app", "data", "judges", "ray"}
+
+
+def test_every_import_of_the_wheel_is_in_it(site):
+    modules = {".".join(path.relative_to(site).with_suffix("").parts) for path in (site / "rauq").rglob("*.py")}
+    known = {name.removesuffix(".__init__") for name in modules} | {name.rpartition(".")[0] for name in modules}
+    named = re.compile(r"^ *from ((?:rauq|analysis|pages)\b[\w.]*) import", re.MULTILINE)
+    imported = {name for path in (site / "rauq").rglob("*.py") for name in named.findall(path.read_text())}
+    assert imported - known == set()
+    assert {"rauq.analysis.runs.job", "rauq.web.pages.ui.host"} <= imported
+
+
+def test_the_library_imports_and_leaves_pythons_path_alone(site, folder):
+    code = """
+import sys
+before = list(sys.path)
+from rauq import analysis
+import rauq
+print(rauq.__version__, analysis.__name__, rauq.analysis is analysis, analysis.open_run.__module__, sys.path == before)
+"""
+    said = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        cwd=folder,
+        env=environment(site),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert said.split() == ["0.1.0", "rauq.analysis", "True", "rauq.analysis.runs.opened", "True"]
+
+
+def test_the_host_reads_the_settings_of_the_package(site, folder):
+    code = """
+import streamlit as st
+from streamlit import config
+from rauq.web.pages.ui.host import server
+st.App(server.APP)
+server.set_options()
+print(config.get_option("browser.gatherUsageStats"), config.get_option("server.maxUploadSize"))
+"""
+    (folder / ".streamlit" / "config.toml").write_text("[browser]\ngatherUsageStats = true\n")
+    said = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        cwd=folder,
+        env=environment(site),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert said.split() == ["False", "64"]
+
+
+def test_the_package_is_read_only(site, folder):
+    code = "import rauq, pathlib; (pathlib.Path(rauq.__file__).parent / 'new').write_text('')"
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        cwd=folder,
+        env=environment(site),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Read-only file system" in ran.stderr
+
+
+def test_inspect_scores_an_answer(site, folder):
+    assert "Uncertainty " in ran(site, folder, "inspect", "Q: What is the capital of Japan?\nA:", "--answer", " Tokyo.")
+
+
+def test_messages_name_the_command_that_is_installed(site):
+    named = re.compile(r"python -m (?:rauq(?!\.)|analysis|pages)\b|requirements-extra")
+    assert [path for path in (site / "rauq").rglob("*.py") if named.search(path.read_text())] == []
+
+
+def test_score_answers_ten_rows(site, folder):
+    said = ran(site, folder, "score", "--model", "atlas", "--data", "ten.csv", "--max-new-tokens", "2", "--out", "run")
+    assert "RAUQ" in said
+    assert (folder / "run" / "manifest.json").exists()
+
+
+def test_the_app_starts_a_job_from_its_page_and_ends_with_its_command(site, folder, page):
+    with serving(site, folder, "app") as port:
+        assert not is_open(port, "127.0.0.2")  # the foreign settings would open it to other hosts
+        page.goto(f"http://127.0.0.1:{port}/runs?view=new")
+        upload = {"name": "ten.csv", "mimeType": "text/csv", "buffer": CSV.encode()}
+        page.locator("input[type=file]").set_input_files(upload)
+        expect(page.get_by_text("10 rows accepted, 0 rows rejected.")).to_be_visible()
+        page.get_by_role("textbox", name="Name of the run").fill("mine")
+        page.get_by_role("textbox", name="Name of the run").press("Enter")
+        page.get_by_role("button", name="Start").click()
+        expect(page.locator(".st-key-run-mine").get_by_text("finished")).to_be_visible()
+    assert not is_open(port, "127.0.0.1")
+    assert (folder / "runs" / "mine" / "answers-00000.parquet").exists()
