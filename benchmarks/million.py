@@ -82,12 +82,12 @@ def measure() -> Record:
         tell("writing the run")
         write_run(folder)
         tell("making its index")
-        indexed = apart(_step, _open, folder)
+        indexed = apart(_step, partial(open_run, folder))
         steps = {}
         for what, step in STEPS.items():
             tell(what)
             _drop(folder)
-            steps[what] = apart(_step, step, folder)
+            steps[what] = apart(_step, partial(step, folder))
         memory, inspected = apart(_everything, folder)
         return _record(
             _Found(
@@ -101,8 +101,8 @@ def measure() -> Record:
         )
 
 
-def _step(step: Callable[[Path], object], folder: Path) -> Step:
-    taken = spent(partial(step, folder))
+def _step(step: Callable[[], object]) -> Step:
+    taken = spent(step)
     return Step(taken.wall, taken.cpu)
 
 
@@ -110,10 +110,6 @@ def _list(folder: Path) -> None:
     if any(run.fault for run in list_runs(folder.parent)):
         message = "The run that was made is damaged."
         raise RunError(message)
-
-
-def _open(folder: Path) -> Run:
-    return open_run(folder)
 
 
 def _summary(folder: Path) -> None:
@@ -161,7 +157,7 @@ def _everything(folder: Path) -> tuple[float, Step]:
     run = open_run(folder)
     rows = np.random.default_rng(0).integers(len(run.answers), size=INSPECTED).tolist()
     _drop(folder)
-    taken = [_step(lambda _folder, row=row: trace(run, row), folder) for row in rows]
+    taken = [_step(partial(trace, run, row)) for row in rows]
     return memory_mib("VmHWM"), max(taken, key=lambda step: step.wall)
 
 

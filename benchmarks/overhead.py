@@ -6,7 +6,7 @@ none of them, and with its own computation. CPU times; all ways to answer a prom
 measured, and shows it beside its overhead in batches. Bound: RAUQ takes less than any method that compares samples.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -173,7 +173,7 @@ def _timings(taken: Sequence[Mapping[str, float]]) -> list[Timing]:
     ]
 
 
-def _spread(examples: Sequence[Example], pairs: int) -> list[Example]:
+def _spread(examples: Iterable[Example], pairs: int) -> list[Example]:
     """So many of the examples that the model answered itself, from all of the data set."""
     asked = [example for example in examples if example.answer is None]
     return [asked[place * len(asked) // pairs] for place in range(min(pairs, len(asked)))]

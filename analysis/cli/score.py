@@ -32,7 +32,7 @@ from analysis.methods.comparison import WITHIN
 from analysis.methods.tables import ranking_table
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
-from analysis.runs import added_methods
+from analysis.runs import answering
 from analysis.runs.create import about_unknown_methods, bytes_per_answer, named, prepare, request_for, whole_path
 from analysis.runs.job import Status
 from analysis.runs.manifest import FEWEST_OFFSETS, Manifest, Request
@@ -220,7 +220,7 @@ def add_methods(options: argparse.Namespace) -> int:
 
     judges = load_judges(**{name: getattr(options, name) or "" for name in _JUDGES})
     ids, files = _with_detectors(words_of(options.methods))
-    run = added_methods.add_methods(options.folder, ids, judges=judges, detectors=files)
+    run = answering.add_methods(options.folder, ids, judges=judges, detectors=files)
     print_summary(Console(highlight=False), run)
     return 0
 

@@ -4,14 +4,14 @@ import json
 import math
 import os
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, get_args, overload
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -86,83 +86,65 @@ def read_examples(folder: Path) -> tuple[Example, ...]:
     Raises:
         RunError: they are missing or damaged.
     """
-    path = folder / EXAMPLES
-    try:
-        table = pq.read_table(path, schema=_SCHEMA, page_checksum_verification=True)
-    except (OSError, pa.ArrowException, ValueError) as error:
-        raise _damaged(path, error) from error
-    return _examples(path, table)
+    file = ExamplesFile(folder)
+    return file.read(range(len(file)))
 
 
-def _examples(path: Path, table: pa.Table) -> tuple[Example, ...]:
-    rows = [row | {"wrong": row["wrong"] or []} for row in table.to_pylist()]  # older runs have no such column
-    try:
-        return parsed(tuple[Example, ...], json.dumps(rows))
-    except ValueError as error:
-        raise _damaged(path, error) from error
+class ExamplesFile:
+    """The examples of a run in their file, of which some thousands are read when one of them is asked for.
 
-
-def _damaged(path: Path, error: Exception) -> RunError:
-    return RunError(f"{path} cannot be read ({error}). Restore it from a copy of the run.")
-
-
-class ExamplesFile(Sequence[Example]):
-    """The examples of a large run, which are read from its file when they are asked for."""
+    Each method raises a RunError where the file is missing or damaged.
+    """
 
     def __init__(self, folder: Path) -> None:
-        """Open the file.
-
-        Raises:
-            RunError: it is missing or damaged.
-        """
         self._path = folder / EXAMPLES
         try:
             with pq.ParquetFile(self._path) as file:
                 sizes = [file.metadata.row_group(place).num_rows for place in range(file.num_row_groups)]
         except (OSError, pa.ArrowException, ValueError) as error:
-            raise _damaged(self._path, error) from error
+            raise self._damaged(error) from error
         self._ends = list(accumulate(sizes))
-        self._group = lru_cache(maxsize=1)(self._read_group)
+        self._part = lru_cache(maxsize=1)(self._read_part)
 
     def __len__(self) -> int:
-        """How many there are."""
         return self._ends[-1] if self._ends else 0
 
-    @overload
-    def __getitem__(self, number: int) -> Example: ...
-    @overload
-    def __getitem__(self, number: slice) -> tuple[Example, ...]: ...
-    def __getitem__(self, number: int | slice) -> Example | tuple[Example, ...]:
-        """One example, or several.
+    def __iter__(self) -> Iterator[Example]:
+        return map(self.__getitem__, range(len(self)))
 
-        Raises:
-            IndexError: there is no such example.
-            RunError: the file is damaged.
-        """
-        if isinstance(number, slice):
-            return tuple(self[place] for place in range(*number.indices(len(self))))
+    def __getitem__(self, number: int) -> Example:
         place = range(len(self))[number]
-        return _examples(self._path, self.table(range(place, place + 1)))[0]
+        return self.read(range(place, place + 1))[0]
+
+    def read(self, numbers: range) -> tuple[Example, ...]:
+        """The examples of these successive numbers."""
+        rows = self.table(numbers).to_pylist()
+        rows = [row | {"wrong": row["wrong"] or []} for row in rows]  # older runs have no such column
+        try:
+            return parsed(tuple[Example, ...], json.dumps(rows))
+        except ValueError as error:
+            raise self._damaged(error) from error
 
     def table(self, numbers: range) -> pa.Table:
-        """The examples of these numbers, as they are stored.
-
-        Raises:
-            RunError: the file is damaged.
-        """
+        """The same as they are stored."""
         first, last = (bisect_right(self._ends, number) for number in (numbers.start, numbers.stop - 1))
-        groups = pa.concat_tables([self._group(place) for place in range(first, last + 1)])
-        return groups.slice(numbers.start - (self._ends[first - 1] if first else 0), len(numbers))
+        parts = pa.concat_tables([_SCHEMA.empty_table(), *map(self._part, range(first, last + 1) if numbers else ())])
+        return parts.slice(numbers.start - (self._ends[first - 1] if first else 0), len(numbers))
 
-    def _read_group(self, place: int) -> pa.Table:
+    def _read_part(self, place: int) -> pa.Table:
         try:
             with pq.ParquetFile(self._path, page_checksum_verification=True) as file:
-                group = file.read_row_group(place)
-            for name in set(_SCHEMA.names) - set(group.column_names):  # older runs lack a column
-                group = group.append_column(_SCHEMA.field(name), pa.nulls(len(group), _SCHEMA.field(name).type))
-            return group.select(_SCHEMA.names).cast(_SCHEMA)
-        except (OSError, pa.ArrowException, ValueError, KeyError) as error:
-            raise _damaged(self._path, error) from error
+                found = pa.concat_tables([_SCHEMA.empty_table(), file.read_row_group(place)], promote_options="default")
+            part = found.select(_SCHEMA.names)
+        except (OSError, pa.ArrowException, ValueError) as error:
+            raise self._damaged(error) from error
+        if any(part[name].null_count for name in OF_EXAMPLES):
+            message = "an example lacks a text"
+            raise self._damaged(message)
+        return part
+
+    def _damaged(self, reason: object) -> RunError:
+        return RunError(f"{self._path} cannot be read ({reason}). Restore it from a copy of the run.")
 
 
 def check_examples(folder: Path, manifest: Manifest, examples: tuple[Example, ...]) -> None:

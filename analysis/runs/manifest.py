@@ -8,6 +8,7 @@ import json
 import os
 import re
 import reprlib
+import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -146,7 +147,7 @@ class Manifest:
     """A run: its request, the model once it was loaded, and the packages that it was loaded with.
 
     `quality_reason`: why its measure of quality was chosen; "" where the user chose another one. `added_methods`: those
-    that were computed later, in files of their own (`analysis.runs.added_methods`). `machine`: the one that the run was
+    that were computed later, in files of their own (`analysis.runs.answering`). `machine`: the one that the run was
     started on; older runs have none. `mixed`: whether shards may be of other machines; the table of each such shard
     says of which.
     """
@@ -280,7 +281,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         RunError: it cannot be written, for example because the disk is full.
     """
     # Ours, because no pinned package does it.
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
         write(temporary)
         with temporary.open("rb+") as file:
@@ -352,7 +353,7 @@ SUPERVISED = "supervised.json"  # how detectors rank its answers: made from the 
 
 INDEX = "index.arrow"  # made from the shards, and no part of the run
 
-_NUMBER = r"(?:\d{5}|[1-9]\d{5,7})"  # of a shard: five digits, more where a run has more shards
+_NUMBER = r"(?:\d{5}|[1-9]\d{5,6})"  # of a shard: five digits, and more where it needs more
 _OF_A_RUN = re.compile(
     rf"manifest\.json|examples\.parquet|answers-{_NUMBER}\.parquet|(?:traces|extras)-{_NUMBER}\.safetensors"
     r"|corrections\.json|methods-[a-z][a-z0-9_]{0,63}\.parquet",

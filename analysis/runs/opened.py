@@ -1,6 +1,6 @@
 """A run read back: its whole shards, their answers as one table, the user's verdicts, and attention as arrays."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -21,20 +21,16 @@ from analysis.runs.corrections import (
     read_corrections,
     remove_correction,
 )
-from analysis.runs.create import OF_EXAMPLES, ExamplesFile, read_examples
-from analysis.runs.index import INDEXED_FROM, OnProgress, Rows, indexed_rows
+from analysis.runs.create import ExamplesFile
+from analysis.runs.index import compare_once, has_index, indexed_rows, read_rows, with_answers
 from analysis.runs.library import bundled_folder
 from analysis.runs.manifest import MANIFEST, Answerer, Manifest, read_manifest
 from analysis.runs.shard import (
     ALIGNMENTS,
-    LIGHT,
     OFFSETS,
     UNREADABLE,
-    check_written,
     layers_to_store,
     read_added,
-    read_light,
-    read_table,
     traces_path,
     with_fact,
 )
@@ -70,7 +66,7 @@ class Run:
     folder: Path
     manifest: Manifest
     answerer: Answerer
-    examples: Sequence[Example]
+    examples: tuple[Example, ...] | ExamplesFile
     answers: pd.DataFrame
     reasons: pd.DataFrame
     failures: pd.DataFrame
@@ -123,13 +119,11 @@ class Run:
         return self.answers["thinking_stop"].to_numpy(dtype=np.int64)
 
 
-def open_run(
-    folder: Path | str, *, indexed_from: int = INDEXED_FROM, on_progress: OnProgress = lambda _done, _total: None
-) -> Run:
+def open_run(folder: Path | str) -> Run:
     """Read what a run has so far; shards that are missing or broken are left out, and said.
 
-    A run of `indexed_from` examples or more is read from its index (`analysis.runs.index`), and checksums are compared
-    when a shard is first read; `on_progress` is told of the shards that are read to make one.
+    A large run is read from its index (`analysis.runs.index`), and its checksums are compared when a shard is first
+    used.
 
     Raises:
         RunError: the folder is no run, its manifest, examples or corrected verdicts are damaged, or no model was
@@ -137,18 +131,15 @@ def open_run(
     """
     folder = Path(folder)
     manifest = read_manifest(folder)
-    answerer = _answerer(folder, manifest)
-    is_indexed = manifest.request.count >= indexed_from
-    examples = ExamplesFile(folder) if is_indexed else read_examples(folder)
+    answerer = with_answers(folder, manifest)
+    examples = ExamplesFile(folder)
     if len(examples) != manifest.request.count:
         message = (
             f"{folder} has {len(examples)} examples, not {manifest.request.count}. Restore them from a copy of the run."
         )
         raise RunError(message)
-    if is_indexed:
-        rows = indexed_rows(folder, manifest, answerer, on_progress=on_progress)
-    else:
-        rows = _rows(folder, manifest, answerer, tuple(examples))
+    is_indexed = has_index(manifest)
+    rows = (indexed_rows if is_indexed else read_rows)(folder, manifest, answerer, examples)
     answers, outdated = _corrected(rows.answers, read_corrections(folder))
     values, reasons, faults = rows.uncertainties, rows.reasons, list(rows.faults)
     for method in manifest.added_methods:
@@ -165,7 +156,7 @@ def open_run(
         folder=folder,
         manifest=manifest,
         answerer=answerer,
-        examples=examples,
+        examples=examples if is_indexed else examples.read(range(len(examples))),
         answers=answers.join(values.astype(float)),
         reasons=reasons,
         failures=rows.failures,
@@ -174,56 +165,6 @@ def open_run(
         outdated_corrections=outdated,
         is_indexed=is_indexed,
     )
-
-
-def _rows(folder: Path, manifest: Manifest, answerer: Answerer, examples: tuple[Example, ...]) -> Rows:
-    """The rows of a run from its shards, each compared with its checksums."""
-    tables, sizes, faults = [], [], []
-    for number in range(manifest.num_shards):
-        try:
-            table = read_table(folder, manifest, answerer, number)
-        except RunError as error:
-            faults.append(str(error))
-            continue
-        tables.append(table)
-        sizes.append((number, int((table["error"] == "").sum())))
-    rows = pd.concat([LIGHT.empty_table().to_pandas(), *tables], ignore_index=True)
-    joined = rows.join(_of_examples(examples), on="number")
-    answered = joined["error"] == ""
-    answers = joined[answered].reset_index(drop=True)
-    values, reasons = (_by_method(answers.pop(name), manifest.request.methods) for name in ("values", "reasons"))
-    return Rows(
-        answers=answers,
-        uncertainties=values,
-        reasons=reasons,
-        failures=joined.loc[~answered, ["number", "id", "prompt", "error"]].reset_index(drop=True),
-        shards=tuple(sizes),
-        faults=tuple(faults),
-    )
-
-
-def faults_of(folder: Path) -> Iterator[str]:
-    """What is wrong with each shard of a run, by all of its checksums; "" where nothing is.
-
-    Raises:
-        RunError: the folder is no run, its manifest is damaged, or no model was loaded for it yet.
-    """
-    manifest = read_manifest(folder)
-    answerer = _answerer(folder, manifest)
-    for number in range(manifest.num_shards):
-        try:
-            read_light(folder, manifest, answerer, number, whole=True)
-        except RunError as error:
-            yield str(error)
-        else:
-            yield ""
-
-
-def _answerer(folder: Path, manifest: Manifest) -> Answerer:
-    if manifest.answerer is None:
-        message = f"{folder} has no answers yet: its model was never loaded. Resume the run."
-        raise RunError(message)
-    return manifest.answerer
 
 
 def _placed(sizes: Iterable[tuple[int, int]]) -> tuple[Shard, ...]:
@@ -291,11 +232,6 @@ def _corrected(answers: pd.DataFrame, corrections: tuple[Correction, ...]) -> tu
     return corrected, len(corrections) - len(found)
 
 
-def _by_method(column: pd.Series, methods: tuple[str, ...]) -> pd.DataFrame:
-    """A column for each method out of one of lists (A,)."""
-    return pd.DataFrame(column.tolist(), columns=methods, index=column.index)
-
-
 _OTHER_ANSWER = "it was computed for another answer to this example: delete the method's file, and add it again"
 
 
@@ -313,11 +249,6 @@ def _added(folder: Path, method: str, answers: pd.DataFrame) -> tuple[list[float
     same = found["answer_crc32"].to_numpy() == [crc32_of(text) for text in answers["answer"]]
     reasons = [reason if own else _OTHER_ANSWER for reason, own in zip(found["reason"], same, strict=True)]
     return found["value"].where(same).tolist(), reasons
-
-
-def _of_examples(examples: tuple[Example, ...]) -> pd.DataFrame:
-    """What the table says of the examples themselves, by their number."""
-    return pd.DataFrame({name: [getattr(example, name) for example in examples] for name in OF_EXAMPLES})
 
 
 def why_fixed(run: Run) -> str:
@@ -542,7 +473,7 @@ def _read(run: Run, shard: Shard, name: str, place: tuple[int, ...] = ()) -> np.
     """One array of a shard, or a part of it; empty if the shard has no such array."""
     try:
         if run.is_indexed:
-            check_written(run.folder, run.manifest, shard.number)
+            compare_once(run.folder, run.manifest, run.answerer, shard.number)
         with safe_open(traces_path(run.folder, shard.number), framework="np") as arrays:
             return arrays.get_slice(name)[(*place, ...)] if name in arrays.keys() else np.zeros(0)  # noqa: SIM118 - no dict
     except UNREADABLE as error:

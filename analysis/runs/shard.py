@@ -20,7 +20,7 @@ to be multiplied: half precision ends at 65,504, which hidden states of real mod
 values stay below that. Values are rounded to 11 bits, those below 6e-5 (times the power) to multiples of 6e-8, so
 ranks above 2,048 are not exact. Extras by layer are those of the stored layers.
 
-`methods-ID.parquet` holds a method that was computed later (`analysis.runs.added_methods`): a row for each example of
+`methods-ID.parquet` holds a method that was computed later (`analysis.runs.answering`): a row for each example of
 the whole run, with the checksum of the answer that the uncertainty is of.
 
 The metadata of a table's schema have a `machine` where the shard was answered on another one than the manifest says.
@@ -32,10 +32,10 @@ Each file of arrays keeps a checksum of its own, and that of the table.
 import json
 import math
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -53,9 +53,6 @@ from rauq.trace.batch import batch
 from rauq.trace.extras import BY_LAYER
 from rauq.trace.parts import answer_text, part_of, span_of
 from rauq.trace.trace import Alignment, Trace
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ALIGNMENTS: tuple[Alignment, ...] = get_args(Alignment)
 OFFSETS = (1, 2, 3, 4, 5, 6)  # the paper's figure 3c
@@ -376,8 +373,8 @@ def _crc32_of_data(content: bytes) -> int:
     return zlib.crc32(memoryview(content)[_begin(content) :])  # a slice of bytes would be a copy
 
 
-def _check_bytes(path: Path, metadata: dict[str, str] | None, table: bytes, *, data: bool) -> None:
-    """See that the table, and with `data` the arrays at `path`, are what was written; older runs do not say.
+def _check_bytes(path: Path, metadata: dict[str, str] | None, table: bytes, *, whole: bool) -> None:
+    """See that the table and the arrays at `path` are, bit by bit, what was written; older runs do not say.
 
     Raises:
         ValueError: one of them is not.
@@ -386,11 +383,11 @@ def _check_bytes(path: Path, metadata: dict[str, str] | None, table: bytes, *, d
     written = (metadata or {}).get(_CHECKSUMS)
     if written is None:
         return
-    of_data, of_table = written.split()
+    data, of_table = written.split()
     if f"{zlib.crc32(table):08x}" != of_table:
         message = "its table was changed after it was written"
         raise ValueError(message)
-    if data and f"{_crc32(path):08x}" != of_data:
+    if whole and f"{_crc32(path):08x}" != data:
         message = f"{path.name} was changed after it was written"
         raise ValueError(message)
 
@@ -417,36 +414,31 @@ def layers_to_store(manifest: Manifest, answerer: Answerer) -> tuple[int, ...]:
     return window(settings, captured=answerer.layers, num_layers=answerer.num_layers)
 
 
-def read_table(folder: Path, manifest: Manifest, answerer: Answerer, shard: int) -> "pd.DataFrame":
+def read_table(folder: Path, manifest: Manifest, answerer: Answerer, shard: int, *, whole: bool = True) -> pa.Table:
     """Read the table of a shard, and see whether its arrays are there, are what was written, and belong to it.
 
-    Raises:
-        RunError: one of the files is missing, broken or of other examples.
-    """
-    found: pd.DataFrame = read_light(folder, manifest, answerer, shard, whole=True).to_pandas()
-    return found
-
-
-def read_light(folder: Path, manifest: Manifest, answerer: Answerer, shard: int, *, whole: bool) -> pa.Table:
-    """Read the same as it is stored; only `whole` files of arrays are compared with their checksums.
+    Unless it is to be `whole`, its arrays are not compared with their checksum; the table always is.
 
     Raises:
         RunError: one of the files is missing, broken or of other examples.
     """
-    path = answers_path(folder, shard)
-    numbers = manifest.numbers(shard)
+    path, numbers = answers_path(folder, shard), manifest.numbers(shard)
     if not path.exists():
         message = f"The answers {numbers.start} to {numbers.stop - 1} are missing: resume the run to compute them."
         raise RunError(message)
     try:
-        written = path.read_bytes()
+        written, traces = path.read_bytes(), traces_path(folder, shard)
         table = read_columns(pa.BufferReader(written), LIGHT)
         _check_rows(table, numbers, manifest.request.methods)
         lengths = _answered(table)["num_tokens"].to_numpy().astype(np.int64)
-        for arrays_path, check in _files_of_arrays(folder, manifest, answerer, shard, lengths):
-            with safe_open(arrays_path, framework="np") as arrays:
-                _check_bytes(arrays_path, arrays.metadata(), written, data=whole)
-                check(arrays)
+        with safe_open(traces, framework="np") as arrays:
+            _check_bytes(traces, arrays.metadata(), written, whole=whole)
+            _check_arrays(arrays, lengths, manifest, answerer)
+        if manifest.request.keep:
+            extras = extras_path(folder, shard)
+            with safe_open(extras, framework="np") as arrays:
+                _check_bytes(extras, arrays.metadata(), written, whole=whole)
+                _check_extras(arrays, manifest.request.keep if len(lengths) else (), len(lengths))
     except UNREADABLE as error:
         message = (
             f"Shard {shard} of {folder.name} is broken ({error}): the answers {numbers.start} to {numbers.stop - 1} "
@@ -454,31 +446,6 @@ def read_light(folder: Path, manifest: Manifest, answerer: Answerer, shard: int,
         )
         raise RunError(message) from error
     return table
-
-
-def check_written(folder: Path, manifest: Manifest, shard: int) -> None:
-    """See that the files of a shard are, bit by bit, what was written; older runs do not say.
-
-    Raises:
-        ValueError: one of them is not.
-        OSError, SafetensorError: one cannot be read.
-    """
-    table = answers_path(folder, shard).read_bytes()
-    for path_of in (traces_path, *([extras_path] if manifest.request.keep else [])):
-        path = path_of(folder, shard)
-        with safe_open(path, framework="np") as arrays:
-            metadata = arrays.metadata()
-        _check_bytes(path, metadata, table, data=True)
-
-
-def _files_of_arrays(
-    folder: Path, manifest: Manifest, answerer: Answerer, shard: int, lengths: np.ndarray
-) -> Iterator[tuple[Path, Callable[[Any], None]]]:
-    """The files of a shard's arrays, with what checks the header of each, for answers of these lengths (n,)."""
-    yield traces_path(folder, shard), lambda arrays: _check_arrays(arrays, lengths, manifest, answerer)
-    if keep := manifest.request.keep:
-        expected = keep if len(lengths) else ()
-        yield extras_path(folder, shard), lambda arrays: _check_extras(arrays, expected, len(lengths))
 
 
 def _answered(table: pa.Table) -> pa.Table:
@@ -490,23 +457,18 @@ def _check_rows(table: pa.Table, numbers: range, methods: tuple[str, ...]) -> No
         message = f"its examples are not {numbers.start} to {numbers.stop - 1}"
         raise ValueError(message)
     answered = _answered(table)
-    spans = np.array([_whole_numbers(answered[name]) for name in ("thinking_start", "thinking_stop", "num_tokens")])
-    start, stop, count = spans
-    if table["error"].null_count or not (count >= 1).all():
-        message = "it has an answer without a token"
+    lists = [answered[name] for name in ("values", "reasons")]
+    columns = (table["error"], *answered.columns, *map(pc.list_flatten, lists))
+    start, stop, count = (answered[name].to_numpy() for name in ("thinking_start", "thinking_stop", "num_tokens"))
+    if any(column.null_count for column in columns) or not (count >= 1).all():
+        message = "it has an answer without a token, or without a part of its row"
         raise ValueError(message)
     if not (((start == 0) & (stop == 0)) | ((start >= 0) & (start < stop) & (stop <= count))).all():
         message = "it has an answer whose thinking span is outside the answer"
         raise ValueError(message)
-    sizes = [_whole_numbers(pc.list_value_length(answered[name])) for name in ("values", "reasons")]
-    if (np.array(sizes) != len(methods)).any():
+    if any(pc.list_value_length(column).to_pylist() != [len(methods)] * len(answered) for column in lists):
         message = f"it has other uncertainties than {', '.join(methods)}"
         raise ValueError(message)
-
-
-def _whole_numbers(column: pa.ChunkedArray) -> np.ndarray:
-    """Its numbers, -1 where there is none."""
-    return np.asarray(pc.fill_null(column, -1).to_numpy())
 
 
 def _check_arrays(arrays: Any, lengths: np.ndarray, manifest: Manifest, answerer: Answerer) -> None:  # noqa: ANN401 - the same

@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 from safetensors import safe_open
 
+from analysis.runs.index import compare_once
 from analysis.runs.opened import Arrays, Run, Shard, answers_of
-from analysis.runs.shard import HEAVY, UNREADABLE, answers_path, check_written, extras_path, read_columns, unpacked
+from analysis.runs.shard import HEAVY, UNREADABLE, answers_path, extras_path, read_columns, unpacked
 from rauq.errors import InvalidInput, RunError
 from rauq.trace.parts import pieces_with_text
 from rauq.trace.trace import NUM_BANDS as ALL_BANDS
@@ -231,7 +232,7 @@ def _heavy_rows(run: Run, shard: Shard, schema: pa.Schema = HEAVY) -> list[dict[
     chosen = run.answers["number"].iloc[shard.start : shard.start + shard.size] - start
     try:
         if run.is_indexed:
-            check_written(run.folder, run.manifest, shard.number)
+            compare_once(run.folder, run.manifest, run.answerer, shard.number)
         table = read_columns(answers_path(run.folder, shard.number), schema)
         rows: list[dict[str, Any]] = table.take(pa.array(chosen)).to_pylist()
     except (*UNREADABLE, IndexError) as error:

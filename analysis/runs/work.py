@@ -283,8 +283,8 @@ def _still_open(job: Job, manifest: Manifest) -> list[int]:
     faults: list[str] = []
     for shard in range(manifest.num_shards):
         try:
-            errors = read_table(job.folder, manifest, manifest.answerer, shard)["error"]
-            saved, failed = saved + len(errors), failed + int((errors != "").sum())
+            errors = read_table(job.folder, manifest, manifest.answerer, shard)["error"].to_pylist()
+            saved, failed = saved + len(errors), failed + sum(error != "" for error in errors)
         except RunError as error:
             still_open.append(shard)
             faults += [str(error)] if answers_path(job.folder, shard).exists() else []

@@ -117,7 +117,7 @@ def fill_disk(kind: str, after: int, folder: Path, status: Status) -> None:
     """From so many answers on, there is no space left for files whose names begin with `kind`."""
     paths = [place(folder, shard) for place in (answers_path, traces_path) for shard in range(SHARDS)]
     for name in (*(path.name for path in paths), STATUS):
-        temporary = folder / f".{name}.{os.getpid()}.tmp"
+        temporary = folder / f".{name}.{os.getpid()}.{threading.get_ident()}.tmp"
         if status.done >= after and name.startswith(kind) and not temporary.is_symlink():
             temporary.symlink_to("/dev/full")
 

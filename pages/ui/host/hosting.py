@@ -39,7 +39,7 @@ class Limits:
     characters: int = sys.maxsize
     new_tokens: int = MOST_TOKENS
     samples: int = 100
-    rows: int = 1_000_000
+    rows: int = 10_000_000
     batch: int = 256
     runs_each: int = sys.maxsize
     jobs: int = sys.maxsize

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analysis.runs.added_methods import add_methods
+from analysis.runs.answering import add_methods
 from analysis.runs.archive import export_zip, import_zip
 from analysis.runs.create import prepare
 from analysis.runs.job import only_job
@@ -104,7 +104,7 @@ def test_a_judge_that_is_given_is_asked(folder):
 
 def test_a_method_that_is_undefined_everywhere_is_refused(folder, monkeypatch):
     undefined = Uncertainty(np.nan, "too few offsets")
-    monkeypatch.setattr("analysis.runs.added_methods.uncertainty_of", lambda *_given: undefined)
+    monkeypatch.setattr("analysis.runs.answering.uncertainty_of", lambda *_given: undefined)
     with pytest.raises(InvalidInput, match="undefined for every answer of kept: too few offsets"):
         add_methods(folder, ["perplexity"])
     assert not added_path(folder, "perplexity").exists()
@@ -115,7 +115,7 @@ def test_a_process_that_is_killed_before_the_manifest_leaves_the_run_as_it_was(f
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("analysis.runs.added_methods.write_manifest", killed)
+        patch.setattr("analysis.runs.answering.write_manifest", killed)
         with pytest.raises(KeyboardInterrupt):
             add_methods(folder, ["perplexity"])
     assert added_path(folder, "perplexity").exists()

@@ -2,21 +2,29 @@
 
 import os
 import shutil
+import zlib
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from analysis.cli.main import main
 from analysis.methods import comparison
 from analysis.methods.comparison import Group, judged, ranking
 from analysis.quality.judgement import Thresholds
+from analysis.report.export import jsonl_bytes, parquet_bytes
 from analysis.runs import index as indexes
-from analysis.runs.manifest import INDEX, is_exported, is_of_run
-from analysis.runs.opened import about_sample, means, open_run, part_of, sampled
+from analysis.runs.archive import export_zip, import_zip
+from analysis.runs.job import STATUS, read_status, write_status
+from analysis.runs.manifest import INDEX, cannot_write, is_exported, is_of_run
+from analysis.runs.opened import about_sample, correct_verdict, means, open_run, part_of, sampled
 from analysis.runs.shard import answers_path, traces_path
 from analysis.runs.traces import trace
+from analysis.runs.work import work
 from rauq.errors import RunError
 from tests.analysis.report.made_run import made_run
 
@@ -38,7 +46,10 @@ def folder(written, tmp_path):
 
 
 def indexed(folder):
-    return open_run(folder, indexed_from=1)
+    """The run, opened as if it were large."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(indexes, "INDEXED_FROM", 1)
+        return open_run(folder)
 
 
 def assert_same(found, expected):
@@ -89,22 +100,33 @@ def test_a_broken_shard_is_said_and_not_read_at_each_opening(folder, monkeypatch
     assert_same(found, open_run(folder))
     assert len(found.faults) == 1
     assert "broken" in found.faults[0]
-    monkeypatch.setattr(indexes, "read_light", None)
+    monkeypatch.setattr(indexes, "read_table", None)
     assert indexed(folder).faults == found.faults
 
 
 def test_only_what_changed_is_read_again(folder, monkeypatch):
     indexed(folder)
     os.utime(answers_path(folder, 1), ns=(0, 0))
-    read, real = [], indexes.read_light
+    read, real = [], indexes.read_table
 
     def noted(*given, **options):
         read.append(given[3])
         return real(*given, **options)
 
-    monkeypatch.setattr(indexes, "read_light", noted)
-    assert_same(indexed(folder), open_run(folder))
+    monkeypatch.setattr(indexes, "read_table", noted)
+    found = indexed(folder)
     assert read == [1]
+    assert_same(found, open_run(folder))
+
+
+def test_a_shard_that_was_written_again_is_read_again(folder):
+    before = indexed(folder)
+    other = made_run(folder.parent / "other", quality=[1.0] * len(LENGTHS), lengths=LENGTHS, failures=3, shard_size=10)
+    for path_of in (answers_path, traces_path):
+        shutil.copy(path_of(other.folder, 1), path_of(folder, 1))
+    found = indexed(folder)
+    assert_same(found, open_run(folder))
+    assert found.answers["quality"].tolist() != before.answers["quality"].tolist()
 
 
 def _truncated(path):
@@ -120,12 +142,27 @@ def _no_index(path):
     path.write_bytes(b"ARROW1\0\0" + bytes(4096))
 
 
-def _rewritten(path, change, **options):
-    reader = pa.ipc.open_file(path.read_bytes())
+def _another_number(path):
+    """A bit of one of the uncertainties: Arrow finds nothing wrong with it."""
+    content = bytearray(path.read_bytes())
+    batch = pa.ipc.open_file(bytes(content[:-4])).get_batch(0)
+    content[content.index(bytes(batch["value 0"].buffers()[1])) + 2] ^= 1
+    path.write_bytes(content)
+
+
+def _sealed(path, content):
+    """A hostile index has a right checksum."""
+    path.write_bytes(content + zlib.crc32(content).to_bytes(4, "big"))
+
+
+def _rewritten(path, change, about_all=lambda about: about, **options):
+    reader = pa.ipc.open_file(path.read_bytes()[:-4])
     batches = [reader.get_batch_with_custom_metadata(place) for place in range(reader.num_record_batches)]
-    with pa.ipc.new_file(str(path), reader.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, reader.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
         for batch, about in batches:
-            writer.write_batch(change(batch), custom_metadata=about)
+            writer.write_batch(change(batch), custom_metadata=about_all(dict(about)))
+    _sealed(path, sink.getvalue().to_pybytes())
 
 
 def _packed(path):
@@ -140,23 +177,72 @@ def _without_an_answer(path):
     _rewritten(path, lambda batch: batch.slice(1))
 
 
+def _without_what_it_is(path):
+    _rewritten(path, lambda batch: batch, lambda _about: None)
+
+
+def _with_number(value):
+    def change(batch):
+        numbers = batch["number"].to_pylist()
+        return batch.set_column(0, "number", pa.array([*numbers[:-1], value][: len(numbers)], pa.int32()))
+
+    return lambda path: _rewritten(path, change)
+
+
+def _with_first_shard(value):
+    def change(about):
+        if b"seen" not in about:
+            return about
+        seen = np.frombuffer(about[b"seen"], np.int64).copy()
+        seen[0] = value
+        return about | {b"seen": seen.tobytes()}
+
+    return lambda path: _rewritten(path, lambda batch: batch, change)
+
+
+def _with_faults(faults):
+    def change(about):
+        return about | ({b"faults": faults} if b"faults" in about else {})
+
+    return lambda path: _rewritten(path, lambda batch: batch, change)
+
+
 def _offsets_beyond_the_texts(path):
-    content = bytearray(path.read_bytes())
+    content = bytearray(path.read_bytes()[:-4])
     batch = pa.ipc.open_file(bytes(content)).get_batch(0)
     offsets = bytes(batch["answer"].buffers()[1])[: 8 * (len(batch) + 1)]
     end = content.index(offsets) + len(offsets)
     content[end - 8 : end] = (2**40).to_bytes(8, "little")
-    path.write_bytes(content)
+    _sealed(path, bytes(content))
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [_truncated, _cut_in_half, _no_index, _packed, _reversed, _without_an_answer, _offsets_beyond_the_texts],
-)
-def test_a_damaged_or_hostile_index_is_not_believed_but_made_anew(folder, spoil):
+SPOILT = {
+    "truncated": _truncated,
+    "half": _cut_in_half,
+    "no index": _no_index,
+    "empty": lambda path: path.write_bytes(b""),
+    "another number": _another_number,
+    "packed": _packed,
+    "reversed": _reversed,
+    "without an answer": _without_an_answer,
+    "without what it is": _without_what_it_is,
+    "offsets beyond the texts": _offsets_beyond_the_texts,
+    "a large number": _with_number(2**31 - 1),
+    "a negative number": _with_number(-1),
+    "a large shard": _with_first_shard(2**40),
+    "a negative shard": _with_first_shard(-1),
+    "another fault": _with_faults(b'{"1": "broken"}'),
+    "a list of faults": _with_faults(b"[]"),
+    "nested faults": _with_faults(b"[" * 100_000),
+}
+
+
+@pytest.mark.parametrize("how", SPOILT)
+def test_a_damaged_or_hostile_index_is_not_believed_but_made_anew(folder, how):
     indexed(folder)
     good = (folder / INDEX).read_bytes()
-    spoil(folder / INDEX)
+    SPOILT[how](folder / INDEX)
+    assert (folder / INDEX).read_bytes() != good
     assert_same(indexed(folder), open_run(folder))
     assert (folder / INDEX).read_bytes() == good
 
@@ -169,17 +255,19 @@ def test_the_index_of_another_run_is_not_believed(folder, tmp_path):
 
 
 def test_a_run_that_cannot_be_written_to_opens_without_an_index(folder, monkeypatch):
-    def refuse(**_options):
-        raise PermissionError(13, "read-only")
+    def refuse(path, _write):
+        raise cannot_write(path, PermissionError(13, "read-only"))
 
-    monkeypatch.setattr(indexes, "TemporaryDirectory", refuse)
+    monkeypatch.setattr(indexes, "write_whole", refuse)
     assert_same(indexed(folder), open_run(folder))
     assert not (folder / INDEX).exists()
 
 
-def test_two_at_once_do_not_harm_each_other(folder):
+def test_two_at_once_do_not_harm_each_other(folder, monkeypatch):
+    monkeypatch.setattr(indexes, "INDEXED_FROM", 1)
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(indexed, [folder] * 8))
+        found = list(pool.map(open_run, [folder] * 8))
+    monkeypatch.undo()
     expected = open_run(folder)
     for run in found:
         assert_same(run, expected)
@@ -242,10 +330,10 @@ def test_intervals_of_many_answers_are_those_of_all_resamples(monkeypatch):
         ("answers-00000.parquet", True),
         ("answers-99999.parquet", True),
         ("traces-312499.safetensors", True),
-        ("extras-10000000.safetensors", True),
+        ("extras-9999999.safetensors", True),
         ("answers-012345.parquet", False),
         ("answers-1234.parquet", False),
-        ("answers-123456789.parquet", False),
+        ("answers-10000000.parquet", False),
         ("answers-00000.parquet\n", False),
     ],
 )
@@ -255,3 +343,76 @@ def test_names_of_ten_million_answers_are_of_a_run_in_one_spelling(name, is_one)
 
 def test_an_index_is_no_part_of_a_run():
     assert not is_exported(INDEX)
+
+
+def test_corrected_verdicts_and_exports_of_a_large_run_are_those_of_a_small_one(folder):
+    number = int(open_run(folder).answers["number"].iloc[3])
+    before = open_run(folder).answers["quality"].iloc[3]
+    correct_verdict(indexed(folder), number, correct=bool(before != 1))
+    found, expected = indexed(folder), open_run(folder)
+    assert found.answers["quality"].iloc[3] != before
+    assert_same(found, expected)
+    assert jsonl_bytes(found) == jsonl_bytes(expected)
+    assert parquet_bytes(found) == parquet_bytes(expected)
+
+
+def test_checksums_are_compared_once_for_each_shard(folder, monkeypatch):
+    run, read, real = indexed(folder), [], indexes.read_table
+
+    def noted(*given, **options):
+        read.append(given[3])
+        return real(*given, **options)
+
+    monkeypatch.setattr(indexes, "read_table", noted)
+    for _ in range(2):
+        means(run)
+        trace(run, 0)
+    assert read == [shard.number for shard in run.shards]
+
+
+def test_a_missing_status_is_written_with_the_index_of_a_finished_run_alone(folder):
+    lost = answers_path(folder, 1).rename(folder.parent / "lost")
+    indexed(folder)
+    assert not (folder / STATUS).exists()
+    lost.rename(answers_path(folder, 1))
+    expected = read_status(folder)
+    assert (expected.state, expected.failed) == ("finished", 3)
+    indexed(folder)
+    assert (folder / STATUS).exists()
+    assert read_status(folder) == expected
+    write_status(folder, replace(expected, state="stopped"))
+    (folder / INDEX).unlink()
+    indexed(folder)
+    assert read_status(folder).state == "stopped"
+
+
+def test_an_imported_run_tells_how_far_it_is(finished, tmp_path):
+    status = replace(read_status(finished), started=0, updated=0, pid=0, answered=0, tokens=0, seconds=0)
+    with export_zip(finished) as archive:
+        found = import_zip(archive, tmp_path / "runs", "again")
+    assert (found / STATUS).exists()
+    assert read_status(found) == status
+    assert status.failed == 1
+
+
+def test_a_finished_job_leaves_an_index_of_a_large_run_alone(finished, monkeypatch):
+    work(finished)
+    assert not (finished / INDEX).exists()
+    monkeypatch.setattr(indexes, "INDEXED_FROM", 1)
+    work(finished)
+    assert (finished / INDEX).exists()
+
+
+@pytest.mark.parametrize("column", ["answer", "quality", "values"])
+def test_a_shard_with_an_answer_that_lacks_something_is_broken_and_indexed_once(folder, column, monkeypatch):
+    path = answers_path(folder, 1)
+    rows = pq.read_table(path).to_pylist()
+    rows[2][column] = [None] * len(rows[2][column]) if column == "values" else None
+    pq.write_table(pa.Table.from_pylist(rows, pq.read_schema(path)), path)
+    traces = load_file(traces_path(folder, 1))
+    save_file(traces, traces_path(folder, 1))  # without checksums, as older runs
+    found = indexed(folder)
+    assert_same(found, open_run(folder))
+    assert "Shard 1 of run is broken" in found.faults[0]
+    monkeypatch.setattr(indexes, "read_table", None)
+    assert indexed(folder).faults == found.faults
