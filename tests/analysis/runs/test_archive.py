@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 
 from analysis.runs import archive
 from analysis.runs.archive import export_zip, import_zip
-from analysis.runs.job import read_status
+from analysis.runs.job import STATUS, read_status
 from analysis.runs.manifest import MANIFEST, is_exported, read_manifest, write_manifest
 from rauq.errors import InvalidInput, RunError
 from tests.analysis.uploads.bombs import Nameless
@@ -41,12 +41,15 @@ def refused(content, root, said):
     assert not root.exists() or list(root.iterdir()) == []
 
 
+def exported(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if is_exported(path.name)}
+
+
 def test_an_imported_run_equals_the_exported_one(packed, finished_run, tmp_path):
     folder = import_zip(io.BytesIO(packed), tmp_path / "runs", "other-name")
     assert folder == tmp_path / "runs" / "other-name"
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
-        path.name: path.read_bytes() for path in finished_run.iterdir() if is_exported(path.name)
-    }
+    assert exported(folder) == exported(finished_run)
+    assert {path.name for path in folder.iterdir()} == {*exported(finished_run), STATUS}
     status = read_status(folder)
     assert (status.state, status.saved, status.failed) == ("finished", 13, 1)
     assert list(folder.parent.iterdir()) == [folder]
@@ -128,7 +131,7 @@ def test_damaged_data_are_refused(packed, tmp_path):
 
 def test_a_damaged_header_is_refused_or_changes_nothing(prepared, tmp_path):
     """Readers of zip files ignore some bytes of headers, such as the sizes that the directory at the end repeats."""
-    expected = {path.name: path.read_bytes() for path in prepared.iterdir() if is_exported(path.name)}
+    expected = exported(prepared)
     with export_zip(prepared) as file:
         packed = file.read()
     header, data, end = parts_of(packed, MANIFEST)
@@ -141,7 +144,8 @@ def test_a_damaged_header_is_refused_or_changes_nothing(prepared, tmp_path):
             assert list(root.iterdir()) == []
             outcomes[place] = "refused"
         else:
-            assert {path.name: path.read_bytes() for path in folder.iterdir()} == expected
+            assert exported(folder) == expected
+            assert {path.name for path in folder.iterdir()} == {*expected, STATUS}
             outcomes[place] = "the same run"
     assert outcomes[header] == "refused"
     assert outcomes[header + 19] == "the same run"
@@ -255,7 +259,7 @@ def test_impossible_arrays_are_refused(name, change, said, finished, tmp_path):
         ("values", [0.0], "shard 0 is broken"),
         ("values", None, "shard 0 is broken"),
         ("reasons", ["why", *[""] * 6], "undefined without a reason, or"),
-        ("reasons", [None] * 7, "undefined without a reason"),
+        ("reasons", [None] * 7, "shard 0 is broken"),
         ("reasons", None, "shard 0 is broken"),
         ("stop_reason", "tired", "stop_reason is 'tired'"),
         ("answer_ids", [10**6], "invalid answer|must lie"),
