@@ -18,7 +18,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app host smollm2 test test-exports quantised cluster wheel wheel-check robustness check format bench bench-peers atlas chromium clean
+.PHONY: help setup app host smollm2 test test-exports quantised cluster wheel wheel-check image-check robustness check format bench bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,8 +61,11 @@ wheel: setup ## Build the package for pip, in dist
 wheel-check: setup ## Install the wheel into empty environments and run it: make wheel-check PYTHONS="python3.12 python3.13"
 	.ci/wheel_check $(PYTHONS)
 
+image-check: wheel ## Follow deploy/Dockerfile in a Debian root, as root: make image-check MOUNTS="FOLDER ..."
+	$(VENV)/bin/python .ci/image_check.py $(MOUNTS)
+
 robustness: setup chromium ## All robustness tests: laws, malformed inputs, hostile text and clients, faults, load
-	$(RUN) benchmarks properties fuzz safety faults load bombs hostile flood visitors --record
+	$(RUN) benchmarks properties fuzz safety faults load bombs hostile flood visitors ray --record
 
 check: setup ## Formatting, lint, types, imports
 	$(RUN) ruff format --check .

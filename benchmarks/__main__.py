@@ -56,6 +56,7 @@ ON_REQUEST = {
     "hostile": "tests.robustness.hosted.attack",
     "flood": "tests.robustness.hosted.flood",
     "visitors": "tests.robustness.hosted.visitors",
+    "ray": "tests.robustness.ray_runs",
 }
 MEASUREMENTS = BY_DEFAULT | ON_REQUEST
 

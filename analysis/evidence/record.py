@@ -175,6 +175,7 @@ ROBUSTNESS = (
     Subject("hostile", "Attack on a hosted app"),
     Subject("flood", "Flood of a hosted app"),
     Subject("visitors", "Visitors of a hosted app"),
+    Subject("ray", "A data set on Ray"),
     Subject("faults", "Faults"),
     Subject("safety", "Hostile text"),
     Subject("dependencies", "Dependencies"),

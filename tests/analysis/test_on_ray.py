@@ -2,8 +2,6 @@
 
 import json
 import socket
-import subprocess
-import sys
 import tempfile
 from collections import deque
 from dataclasses import replace
@@ -18,12 +16,13 @@ from analysis.cli.score import HOSTED_VARIABLE
 from analysis.datasets.names import load
 from analysis.on_ray import Loaded, _Pool, _Worker, ray_source
 from analysis.runs.create import prepare, request_for
-from analysis.runs.manifest import MANIFEST, is_of_run, read_manifest, write_files, write_manifest
+from analysis.runs.manifest import MANIFEST, read_manifest, write_files, write_manifest
 from analysis.runs.opened import about_machines, open_run
 from analysis.runs.shard import answers_path
 from analysis.runs.work import Undone, answered_here, work
 from rauq.errors import InvalidInput, MissingPackage, RunError
-from tests.ray_cluster import ROOT, cluster, free_port
+from tests.ray_cluster import cluster, free_port
+from tests.robustness.ray_runs import contents, score
 
 SHARDS, SHARD = 6, 8
 
@@ -53,16 +52,6 @@ def copy(run, folder):
     for path in run.iterdir():
         (folder / path.name).write_bytes(path.read_bytes())
     return folder
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir() if is_of_run(path.name)}
-
-
-def score(folder, *options):
-    """The command, as a process that is not waited for."""
-    command = [sys.executable, "-m", "analysis", "score", "--out", str(folder), "--resume", *options]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 @pytest.mark.cluster

@@ -28,7 +28,7 @@ from analysis.two_answers.figures import difference_map, overlay
 from pages.ui.compare import answers, form
 from pages.ui.compare.answers import Answer
 from pages.ui.compare.strips import pair_of_strips, partial_strips
-from pages.ui.host.jobs import Job
+from pages.ui.host.jobs import Job, poll_seconds
 from pages.ui.shared.errors import show_error
 from pages.ui.shared.figure_export import buttons, format_picker, is_dark
 from rauq.errors import RauqError
@@ -56,25 +56,32 @@ def empty_state() -> None:
         follow_first(job)
 
 
-@st.fragment(run_every=0.2)
 def follow_first(job: Job) -> None:
     """Show the first answer while it is being generated, as plain text."""
-    _rerun_when_ended(job)
+    st.fragment(_show_first, run_every=poll_seconds(job))(job, waiting=job.waiting)
+
+
+def _show_first(job: Job, *, waiting: bool) -> None:
+    _rerun_when_moved(job, waiting=waiting)
     st.text(_progress(job))
     st.text("".join(job.pieces))
 
 
-@st.fragment(run_every=0.2)
 def follow(job: Job, a: Answer, settings: Settings) -> None:
     """Show the new answer under A while it is being generated."""
-    _rerun_when_ended(job)
+    st.fragment(_show_new, run_every=poll_seconds(job))(job, a, settings, waiting=job.waiting)
+
+
+def _show_new(job: Job, a: Answer, settings: Settings, *, waiting: bool) -> None:
+    _rerun_when_moved(job, waiting=waiting)
     pieces = list(job.pieces)
     columns = by_position(len(a.trace.pieces), len(pieces))
     partial_strips(a, _score(a, settings), pieces, columns, headline=_progress(job))
 
 
-def _rerun_when_ended(job: Job) -> None:
-    if not job.live:
+def _rerun_when_moved(job: Job, *, waiting: bool) -> None:
+    """Run the whole page again once the job has ended, or no longer waits and is looked at more often."""
+    if not job.live or job.waiting != waiting:
         st.rerun()
 
 

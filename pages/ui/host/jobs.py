@@ -27,6 +27,8 @@ _log = logging.getLogger(__name__)
 
 _EXIT_SECONDS = 5.0  # seconds that an exiting process waits for a job to stop
 _LEAST_PIECES = 5  # tokens from which the speed of a model is measured
+_OFTEN, _SELDOM = 0.2, 0.5  # seconds between two polls of a job that grows, and of one that waits
+_WAITING_POLLS = 4.0  # a second, of all that wait
 _PROGRESS_SECONDS, _PROGRESS_SHARE = 0.2, 0.1  # how often an answer is looked at, and the most that this may slow it
 
 
@@ -132,6 +134,14 @@ class Job:
         """Stop because the process exits: a thread interrupted inside torch aborts the process."""
         self.cancel.set()
         self.done.wait(_EXIT_SECONDS)
+
+
+def poll_seconds(job: Job) -> float:
+    """Return after how many seconds a page looks at a job again; where many wait, each looks less often.
+
+    A poll takes time from the thread that imports torch or generates for others.
+    """
+    return max(_SELDOM, len(store().jobs.jobs) / _WAITING_POLLS) if job.waiting else _OFTEN
 
 
 def begin(job: Job) -> None:

@@ -11,7 +11,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import rauq
 from pages.ui.host import hosting
-from pages.ui.host.jobs import Job, Request
+from pages.ui.host.jobs import Job, Request, poll_seconds
 from pages.ui.inspect import form
 from pages.ui.inspect.added_heads import added_heads_line
 from pages.ui.inspect.branch import (
@@ -49,7 +49,7 @@ from rauq.trace.trace import Kind, Trace
 
 PAGE = "inspect"
 _LONGEST_PROMPT = 80  # characters, where a prompt is only named
-_OFTEN, _SELDOM = 0.2, 0.5  # seconds; each poll takes time from the thread that imports torch or generates for others
+_BRANCH_SECONDS = 0.5  # between two looks at a branch that is being generated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,7 +259,7 @@ def linked_request(asked: Asked, request: Request, *, is_new: bool) -> None:
 
 def follow(job: Job) -> None:
     """Show the answer growing; when it is complete, run the whole page again."""
-    st.fragment(_show_partial, run_every=_SELDOM if job.waiting else _OFTEN)(job, waiting=job.waiting)
+    st.fragment(_show_partial, run_every=poll_seconds(job))(job, waiting=job.waiting)
 
 
 def _show_partial(job: Job, *, waiting: bool) -> None:
@@ -376,7 +376,7 @@ def show_answer(shown: Shown, score: Score) -> None:
         "serial": selection.serial(selected, wrong),
         "wrong": wrong,
     }
-    poll = _SELDOM if branch_job(shown.name) else None
+    poll = _BRANCH_SECONDS if branch_job(shown.name) else None
     st.fragment(_linked, run_every=poll)(shown, score, data, found)
 
 

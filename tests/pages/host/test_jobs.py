@@ -347,3 +347,11 @@ def test_a_job_whose_thread_cannot_start_leaves_its_place(slow, monkeypatch):
         for _ in range(3):
             assert "cannot start another generation now" in str(started(REQUEST).error)
     assert started(REQUEST).live
+
+
+def test_many_that_wait_poll_less_often_and_one_whose_answer_grows_does_not(monkeypatch):
+    waiting, growing = Job(REQUEST), Job(REQUEST, waiting=False)
+    monkeypatch.setattr(store().jobs, "jobs", dict.fromkeys(range(1), "visitor"))
+    assert (jobs.poll_seconds(growing), jobs.poll_seconds(waiting)) == (0.2, 0.5)
+    monkeypatch.setattr(store().jobs, "jobs", dict.fromkeys(range(20), "visitor"))
+    assert (jobs.poll_seconds(growing), jobs.poll_seconds(waiting)) == (0.2, 5.0)

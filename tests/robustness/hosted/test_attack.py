@@ -11,8 +11,8 @@ from tests.robustness.hosted.attack import Attack, Found, _Broken, attack, logge
 from tests.robustness.hosted.owner import Watch
 from tests.robustness.hosted.states import hostile_frame, hostile_state
 
-STATES = {"inspect": 22, "compare": 8, "answer_sets": 2, "methods": 3, "runs": 10, "learn": 7, "evidence": 8}
-ADDRESSES = {"inspect": 6, "compare": 3, "answer_sets": 2, "methods": 2, "runs": 3, "learn": 2, "evidence": 2}
+STATES = {"inspect": 12, "compare": 6, "answer_sets": 2, "methods": 2, "runs": 8, "learn": 5, "evidence": 5}
+ADDRESSES = {"inspect": 4, "compare": 2, "answer_sets": 1, "methods": 1, "runs": 2, "learn": 2, "evidence": 2}
 
 
 @pytest.fixture(scope="module")
