@@ -5,6 +5,7 @@ import shutil
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Barrier
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +20,9 @@ from analysis.quality.judgement import Thresholds
 from analysis.report.export import jsonl_bytes, parquet_bytes
 from analysis.runs import index as indexes
 from analysis.runs.archive import export_zip, import_zip
+from analysis.runs.create import write_examples
 from analysis.runs.job import STATUS, read_status, write_status
-from analysis.runs.manifest import INDEX, cannot_write, is_exported, is_of_run
+from analysis.runs.manifest import INDEX, cannot_write, is_exported, is_of_run, write_whole
 from analysis.runs.opened import about_sample, correct_verdict, means, open_run, part_of, sampled
 from analysis.runs.shard import answers_path, traces_path
 from analysis.runs.traces import trace
@@ -189,12 +191,14 @@ def _with_number(value):
     return lambda path: _rewritten(path, change)
 
 
-def _with_first_shard(value):
+def _with_seen(*values):
+    """Of the first shard: its number, its answers and its failures."""
+
     def change(about):
         if b"seen" not in about:
             return about
         seen = np.frombuffer(about[b"seen"], np.int64).copy()
-        seen[0] = value
+        seen[: len(values)] = values
         return about | {b"seen": seen.tobytes()}
 
     return lambda path: _rewritten(path, lambda batch: batch, change)
@@ -229,8 +233,9 @@ SPOILT = {
     "offsets beyond the texts": _offsets_beyond_the_texts,
     "a large number": _with_number(2**31 - 1),
     "a negative number": _with_number(-1),
-    "a large shard": _with_first_shard(2**40),
-    "a negative shard": _with_first_shard(-1),
+    "a large shard": _with_seen(2**40),
+    "a negative shard": _with_seen(-1),
+    "another failure": _with_seen(0, 9, 1),
     "another fault": _with_faults(b'{"1": "broken"}'),
     "a list of faults": _with_faults(b"[]"),
     "nested faults": _with_faults(b"[" * 100_000),
@@ -252,6 +257,27 @@ def test_the_index_of_another_run_is_not_believed(folder, tmp_path):
     indexed(other)
     shutil.copy(other / INDEX, folder / INDEX)
     assert_same(indexed(folder), open_run(folder))
+
+
+def test_other_examples_are_read_again(folder):
+    before = indexed(folder)
+    write_examples(folder, tuple(replace(example, group="other") for example in before.examples))
+    found = indexed(folder)
+    assert set(found.answers["group"]) == {"other"}
+    assert_same(found, open_run(folder))
+
+
+def test_two_threads_write_different_temporary_files(tmp_path):
+    both, paths = Barrier(2), []
+
+    def write(path):
+        paths.append(path)
+        path.touch()
+        both.wait(timeout=30)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda name: write_whole(tmp_path / name, write), ["one", "one"]))
+    assert len(set(paths)) == 2
 
 
 def test_a_run_that_cannot_be_written_to_opens_without_an_index(folder, monkeypatch):
