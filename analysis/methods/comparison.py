@@ -95,18 +95,12 @@ class Ranking:
 
 
 def judged(
-    group: Group,
-    quality: np.ndarray,
-    *,
-    metric: Metric,
-    thresholds: Thresholds,
-    count: int = 1000,
-    seed: int = 0,
+    group: Group, quality: np.ndarray, *, metric: Metric, thresholds: Thresholds, count: int = 1000, seed: int = 0
 ) -> Judged:
     """The answers of a group by their quality (A,) of all answers; for ROC-AUC correct is above `thresholds.roc`.
 
-    A `count` of 0 draws no resamples: nothing then has an interval. Where more than
-    `MOST_RESAMPLED` answers are given, a sample of the group is resampled, drawn by the same seed.
+    A `count` of 0 draws no resamples: nothing then has an interval. Where more than `MOST_RESAMPLED` answers are given,
+    a sample of the group is resampled, drawn by the same seed.
     """
     rows = group.rows[np.isfinite(quality[group.rows])]
     truth = quality[rows] if metric == "prr" else (quality[rows] > thresholds.roc).astype(float)

@@ -18,7 +18,7 @@ from analysis.methods.comparison import Comparison, headline_groups, title_of
 from analysis.methods.sentences import COMPARABLE, published_overheads
 from analysis.paper import Published, published_tables
 from analysis.report.tables import Table
-from analysis.runs.opened import Run
+from analysis.runs.opened import MOST_RANKED, Run
 from analysis.stats import METRICS, Estimate, in_words
 from pages.ui.evidence.query import PAGE, Asked
 from pages.ui.evidence.records import headline
@@ -65,25 +65,29 @@ def beside_paper(name: str, one: Published, methods: Sequence[str]) -> Beside | 
     run = open_run(name)
     if run is None:
         return None
-    run = cache.sampled(run)
-    found = _compared(run, one)
+    run, found = _compared(run, one)
     group = headline_groups(found.groups)[-1]  # as the paper averages over data sets
     of_run = dict(zip(found.methods, found.of_group(group), strict=True))
+    of_sample = "" if run.whole is None else "a seeded sample of "
     return Beside(
         estimates=[of_run.get(method, _NOT_COMPUTED) for method in methods],
         title=f"measured here, {title_of(group)}",
-        about=f"Measured here: the run {name}, {len(run.answers):,} answers of {run.answerer.name}",
+        about=f"Measured here: {of_sample}the run {name}, {len(run.answers):,} answers of {run.answerer.name}",
     )
 
 
-def _compared(run: Run, one: Published) -> Comparison:
-    """Compare the methods of the run or, for a table of ablations, the variants computed on the run."""
-    rows = np.arange(len(run.answers))
+def _compared(run: Run, one: Published) -> tuple[Run, Comparison]:
+    """Compare the methods of the run or, for a table of ablations, the variants computed on the run.
+
+    Of a large run, a sample is compared: the same as on the page Methods.
+    """
     metric: Any = one.metric
-    for table in ablations(run.answerer.layers):
-        if one.table in table.published:
-            return cache.ablated(run, rows, metric, table.id).comparison
-    return cache.comparison(run, rows, metric)
+    table = next((table for table in ablations(run.answerer.layers) if one.table in table.published), None)
+    if table is None:
+        some = cache.sampled(run, most=MOST_RANKED)
+        return some, cache.comparison(some, np.arange(len(some.answers)), metric)
+    some = cache.sampled(run)
+    return some, cache.ablated(some, np.arange(len(some.answers)), metric, table.id).comparison
 
 
 _NO_RUN = ""

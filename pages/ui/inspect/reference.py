@@ -194,7 +194,8 @@ def _of_run(name: str, score: Score) -> Reference:
             return replace(found, reason=f"No rank: run {name} not found.")
         run = cache.sampled(cache.run(folder))
         _check(run, name, score)
-        return replace(found, scores=cache.reference_scores(run, score.settings))
+        about = found.name if run.whole is None else f"a seeded sample of {found.name}"
+        return replace(found, name=about, scores=cache.reference_scores(run, score.settings))
     except RauqError as error:
         return replace(found, reason=message_text(error))
 
