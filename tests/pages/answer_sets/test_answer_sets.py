@@ -5,7 +5,8 @@ import shutil
 import numpy as np
 import pytest
 
-from analysis.runs import library
+from analysis.runs import index, library, opened
+from pages.ui.answer_sets import views
 from tests.pages.reading import charts
 from tests.pages.sets import VIEWS, clicked, drawn, make, open_sets, said, seeded, undefined
 from tests.shards import change_arrays, without_picks
@@ -55,6 +56,35 @@ def test_a_view_draws_only_its_figures_and_always_shows_n(view):
         page
     )
     assert page.query_params == {"run": "small", "view": view}
+
+
+@pytest.fixture
+def large(runs, monkeypatch):
+    """A run that is opened as if it were large."""
+    make(runs, "large", shard_size=9, failures=0)
+    monkeypatch.setattr(index, "INDEXED_FROM", 1)
+    for module in (opened, views):
+        monkeypatch.setattr(module, "MOST_SAMPLED", 20)
+    monkeypatch.setattr(views, "_MOST_LISTED", 10)
+
+
+@pytest.mark.usefixtures("large")
+def test_views_of_attention_name_the_sample_that_they_use_of_a_large_run():
+    page = open_sets(run="large", view="gap")
+    assert not page.exception
+    assert "n = 18 answers" in said(page)
+    assert "A seeded sample of 18 of the run's 45 answers: 2 of its 5 shards" in said(page)
+
+
+@pytest.mark.usefixtures("large")
+def test_the_least_confident_answers_are_those_of_all_of_a_large_run():
+    page = open_sets(run="large", view="answers")
+    assert not page.exception
+    assert "45 answers, the least confident first, the first 10 of them" in said(page)
+    assert "seeded sample" not in said(page)
+    uncertainty = opened.open_run(library.runs_folder() / "large").uncertainty("rauq")
+    (table,) = page.dataframe
+    assert table.value["uncertainty"].tolist() == sorted(uncertainty.tolist(), reverse=True)[:10]
 
 
 @pytest.mark.parametrize(("view", "picks"), [("picked", True), ("gap", True), ("meaning", False)])
