@@ -40,7 +40,7 @@ _BATCH = 2**16  # answers
 _CHECKSUM = 4  # bytes at the end of the file
 _TEXT = pa.large_string()  # as pandas keeps texts: nothing is copied
 _OF_ROWS = tuple(name for name in LIGHT.names if name not in ("values", "reasons"))
-_SHARD, _NUM_ANSWERS, _NUM_FAILURES, _STAMP = 0, 1, 2, 3  # columns of what was seen of shards
+_SHARD, _NUM_ANSWERS, _STAMP = 0, 1, 3  # columns of what was seen of shards; failures stand after answers
 _HERE = Path()
 
 _Stamps = Mapping[int, tuple[int, ...]]
@@ -51,8 +51,7 @@ class Rows:
     """The rows of a run's table, as far as its shards are whole.
 
     `answers` (A rows) and `failures`: the columns of a shard and of the examples. `uncertainties` and `reasons`
-    (A x methods).
-    `shards`: number and answers of each that is whole. `faults`: what is wrong with others.
+    (A x methods). `shards`: number and answers of each that is whole. `faults`: what is wrong with others.
     """
 
     answers: pd.DataFrame
