@@ -126,6 +126,12 @@ def ran_in(folder, *arguments):
     return ran.stdout
 
 
+def test_the_first_lines_of_python_print_an_uncertainty(capsys):
+    first = text_of("README.md").partition("**Use it in Python**")[2].partition("```python\n")[2].partition("```")[0]
+    exec(first, {})  # noqa: S102 - the README's own
+    assert float(capsys.readouterr().out) > 0
+
+
 def test_the_example_of_a_method_of_ones_own_runs_in_another_folder_and_on_the_command_line(tmp_path):
     code = example_of("docs/own_method.md", tmp_path)
     assert len([line for line in code.splitlines() if line.strip()]) <= 15

@@ -94,14 +94,14 @@ def assert_same(traces: list[Trace], expected: list[Trace], *, within: float = E
 # All architectures.
 
 
-@pytest.mark.parametrize("size", [1, 2, 6])
+@pytest.mark.parametrize("size", [1, 6])
 def test_generated_after_a_shared_beginning_is_generated_alone(lm, alone, eager, architecture, size):
     traces = list(lm.generate_batch(PROMPTS, batch_size=size, **OPTIONS))
     assert_same(traces, alone, within=bound(architecture))
     assert difference_to(eager, traces) <= bound(architecture)
 
 
-@pytest.mark.parametrize("size", [1, 3, 6])
+@pytest.mark.parametrize("size", [3, 6])
 def test_read_after_a_shared_beginning_is_read_alone(lm, read_alone, eager_read, architecture, size):
     pairs = [(trace.prompt_ids, trace.answer_ids) for trace in read_alone]
     traces = list(lm.read_batch(pairs, batch_size=size))
