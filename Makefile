@@ -79,6 +79,7 @@ format: setup ## Format, and fix what lint can fix
 
 bench: setup chromium smollm2 ## Run all measurements and keep the results
 	$(RUN) benchmarks --record
+	$(RUN) benchmarks million --record
 
 bench-peers: setup chromium $(PEERS)/stamp ## Compare with lm-polygraph, plain transformers and BertViz, in a separate environment
 	$(RUN) benchmarks peers_agreement peers_time peers_memory payload --record
