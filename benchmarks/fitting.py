@@ -79,7 +79,7 @@ def cost(row: SupervisedMethod, *, answers: int) -> Cost:
 
 
 def answer(number: int, extras: tuple[Extra, ...], *, shift: float) -> Trace:
-    """An answer of random numbers from `shift` to 1 + `shift`, with these extras, in half precision as runs keep it."""
+    """An answer of random numbers, at least 0.5 + `shift`, with these extras, in half precision as runs keep it."""
     rng = np.random.default_rng(number)
     shapes = {
         "lookback": (LAYERS, HEADS, TOKENS, 2),
@@ -89,7 +89,7 @@ def answer(number: int, extras: tuple[Extra, ...], *, shift: float) -> Trace:
     }
 
     def numbers(*shape: int) -> np.ndarray:
-        return (1 - rng.random(shape, dtype=np.float32) + shift).astype(np.float16)
+        return (0.5 + rng.random(shape, dtype=np.float32) / 2 + shift).astype(np.float16)
 
     return replace(
         random_trace(TOKENS, seed=number, num_heads=HEADS),

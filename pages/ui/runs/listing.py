@@ -364,7 +364,7 @@ def run_list(runs: Sequence[Listed], chosen: str | None) -> None:
 
 
 def _line(run: Listed, *, unfolded: bool) -> None:
-    name, state, counts, links = st.columns([6, 2, 3, 4], vertical_alignment="center", gap="small")
+    name, state, counts, links = st.columns([5, 2, 3, 5], vertical_alignment="center", gap="small")
     with name, st.container(key=f"name-{run.name}", gap=None):
         st.text(run.name)
         st.text(about_run(run))
