@@ -2,7 +2,7 @@
 
 Each method searches its settings over its reduced grid and is fitted on 1,000 answers of 24 tokens, half of them
 correct, with seeds and on one thread, as `python -m analysis train` does by default. Reading the features of an answer
-from a run is not counted. Bounds: CPU minutes of search and fit, guessed from fits on 60 answers: no full run was made.
+from a run is not counted. Bounds: CPU minutes of search and fit, set before the first run.
 """
 
 from dataclasses import replace
