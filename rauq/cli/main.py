@@ -37,6 +37,7 @@ COMMANDS = (
     _of_sets("tokens", "compare how well signals find the wrong tokens"),
     _of_sets("train", "fit a supervised method on the answers of runs"),
     _of_sets("supervised", "fit supervised methods on runs, and judge them"),
+    _of_sets("check", "compare the files of a run with their checksums"),
     _of_sets("export", "write the results of a run in other formats"),
     _of_sets("convert", "convert the checkpoint of AlignScore or COMET"),
     _of_sets("idf", "count document frequencies of a model's tokens"),
@@ -67,10 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m rauq",
-        usage="%(prog)s COMMAND ...",
+        usage="%(prog)s COMMAND ... | --version",
         description="A microscope for RAUQ, the uncertainty of a language model's answer.",
-        epilog="COMMAND --help lists its options, and --version gives the version.\n"
-        "Exit codes: 0 done, 1 known error, 2 invalid input.",
+        epilog="Options: COMMAND --help. Exit codes: 0 done, 1 known error, 2 invalid input.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,
     )
