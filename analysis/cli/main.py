@@ -14,7 +14,7 @@ from rauq.cli.commands import DONE, KNOWN_ERROR, add_model_options, exit_code, s
 from rauq.errors import InvalidInput
 from rauq.labels import running
 
-_TOLD_EVERY = 1_000  # shards
+_PROGRESS_EVERY = 1_000  # shards
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -334,7 +334,7 @@ def _check(options: argparse.Namespace) -> int:
         if fault:
             faults += 1
             sys.stdout.write(f"{running(fault)}\n")
-        if count % _TOLD_EVERY == 0:
+        if count % _PROGRESS_EVERY == 0:
             say(f"{count:,} shards read")
     sys.stdout.write(f"{count:,} shards read, {faults:,} of them missing or broken.\n")
     return DONE if not faults else KNOWN_ERROR

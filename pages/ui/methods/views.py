@@ -63,7 +63,7 @@ from pages.ui.shared.run_page import (
     write,
 )
 from pages.ui.shared.tables import Column, compared, numbers, show_frame, show_table, take_along
-from rauq.labels import running
+from rauq.labels import number, running
 from rauq.methods.method import Method
 
 _NONE = ""
@@ -217,11 +217,11 @@ def _alone(costs: Sequence[Cost]) -> list[Column]:
     found = [cost.alone for cost in costs]
     if not any(found):
         return []
-    ends = [(math.nan,) * 3 if one is None else (one.overhead, one.low, one.high) for one in found]
-    values = [100 * value for value, _, _ in ends]
+    ends = [(math.nan,) * 3 if one is None else (100 * one.overhead, 100 * one.low, 100 * one.high) for one in found]
+    values = [value for value, _, _ in ends]
     words = [
-        "–" if math.isnan(value) else f"{value:,.1f} [{100 * low:,.1f}, {100 * high:,.1f}]"
-        for value, (_, low, high) in zip(values, ends, strict=True)
+        "–" if math.isnan(value) else "{} [{}, {}]".format(*(number(end, places=1) for end in (value, low, high)))
+        for value, low, high in ends
     ]
     return [Column(title="overhead one at a time, %", values=values, words=words, help=_ALONE)]
 
