@@ -5,8 +5,8 @@ with a little seeded noise on its uncertainties. Every file has a name of its ow
 content are hard links, so that the run takes a tenth of its size on the disk.
 
 Each step runs in a process of its own, as the first thing that is done with the run there; the pages of its files are
-dropped from the cache before it (`posix_fadvise`; what the kernel knows of names and sizes stays). Times are wall times
-on whatever else the machine does, and CPU times of the same process, which the bounds are on:
+dropped from the cache before it (`posix_fadvise`; what the kernel knows of names and sizes stays). Bounds are
+on CPU times of the process; wall times, which other programs on the machine prolong, are listed beside them:
 
 - listed; opened, with the summary of its groups; the table of methods with intervals; the 50 least confident answers
   with their texts: 10 s each;

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 
 
 class Started:
-    """A running cluster: its address, and what can befall it."""
+    """A running cluster: its address, and the faults that can be injected into it."""
 
     def __init__(self, process, port, mark):
         self.process, self.address, self.mark = process, f"ray://127.0.0.1:{port}", mark

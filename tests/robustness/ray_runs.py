@@ -1,4 +1,4 @@
-"""Runs of smollm2 on Ray: the same bytes as in one process, however many actors, and whatever befalls them."""
+"""Runs of smollm2 on Ray have the bytes of one process, with any number of actors and after faults."""
 
 import shutil
 import subprocess
@@ -53,7 +53,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def undisturbed(job: Job, _running: Started, _folder: Path) -> Job:
-    """Let the run be."""
+    """Do nothing to the run."""
     return job
 
 
