@@ -18,7 +18,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app host smollm2 test test-exports quantised cluster wheel wheel-check image-check robustness check format bench bench-peers atlas chromium clean
+.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check image-check robustness check format bench bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,9 +51,6 @@ test-exports: setup $(EXPORTS)/stamp ## Read exports back by inspect_ai, W&B and
 quantised: setup ## Test quantised models, with packages that nothing else needs
 	@$(RUN) pip install --quiet --no-deps --target $(VENV)/quantised --upgrade --requirement requirements-quantization.txt
 	PYTHONPATH=$(VENV)/quantised OMP_NUM_THREADS=1 $(RUN) pytest tests/rauq/model/quantised.py
-
-cluster: setup ## Test a run on a cluster of Ray whose actor is killed
-	OMP_NUM_THREADS=1 $(RUN) pytest -m cluster tests/analysis/test_on_ray.py
 
 wheel: setup ## Build the package for pip, in dist
 	$(RUN) build --no-isolation

@@ -19,8 +19,31 @@ _PROGRESS_EVERY = 1_000  # shards
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    options = _parser().parse_args(arguments)
-    return exit_code(partial(options.run, options), name="analysis")
+    return exit_code(partial(_run, arguments), name="analysis")
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    options = _parser().parse_args(arguments)  # here, since a run in a store is fetched meanwhile
+    code: int = options.run(options)
+    return code
+
+
+def _run_folder(text: str) -> Path:
+    """The folder of a run that is read; of one in a store, that of an up-to-date copy."""
+    if "://" not in text:
+        return Path(text)
+
+    from analysis.stores import local_copy
+
+    try:
+        return local_copy(text)
+    except InvalidInput as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _run_place(text: str) -> Path | str:
+    """A run that is written: its folder, or its address in a store."""
+    return text if "://" in text else Path(text)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -77,7 +100,9 @@ def _add_score(score: argparse.ArgumentParser) -> None:
         "--seed", type=int, default=0, metavar="N", help="random seed of the limit and of sampling; default 0"
     )
     how = score.add_argument_group("run")
-    how.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder of the run")
+    how.add_argument(
+        "--out", type=_run_place, required=True, metavar="DIR", help="the folder of the run, or s3://BUCKET/NAME"
+    )
     how.add_argument("--resume", action="store_true", help="resume the run in --out with its own options")
     how.add_argument(
         "--parent",
@@ -152,7 +177,7 @@ def _add_methods(added: argparse.ArgumentParser) -> None:
         "been stored with --keep; methods that compare samples cannot be added."
     )
     added.set_defaults(run=_methods)
-    added.add_argument("folder", type=Path, metavar="DIR", help="the folder of the run")
+    added.add_argument("folder", type=_run_place, metavar="DIR", help="the folder of the run")
     added.add_argument(
         "--methods", nargs="+", required=True, metavar="ID", help="ids of methods, or ID=FILE with a detector"
     )
@@ -167,7 +192,7 @@ def _add_attribute(attribute: argparse.ArgumentParser) -> None:
         "with RAUQ. It takes seconds to minutes an answer. To resume, repeat the command."
     )
     attribute.set_defaults(run=_attribute)
-    attribute.add_argument("folder", type=Path, metavar="RUN", help="the folder of the run")
+    attribute.add_argument("folder", type=_run_folder, metavar="RUN", help="the folder of the run")
     attribute.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder of the result")
     attribute.add_argument("--steps", type=int, default=8, metavar="S", help="points of the integral; default 8")
     attribute.add_argument(
@@ -192,7 +217,9 @@ def _add_report(report: argparse.ArgumentParser) -> None:
         "paper's tables over models and data sets, and its published numbers beside them."
     )
     report.set_defaults(run=_report)
-    report.add_argument("folders", type=Path, nargs="+", metavar="RUN", help="the folder of a run, or of several")
+    report.add_argument(
+        "folders", type=_run_folder, nargs="+", metavar="RUN", help="the folder of a run, or of several"
+    )
     report.add_argument(
         "--out", type=Path, metavar="DIR", help="output folder; default for one run: report, in the run's folder"
     )
@@ -207,7 +234,7 @@ def _add_export(export: argparse.ArgumentParser) -> None:
         "inspect_ai, W&B or MLflow by their own clients, without a network."
     )
     export.set_defaults(run=_export)
-    export.add_argument("folder", type=Path, metavar="RUN", help="the folder of the run")
+    export.add_argument("folder", type=_run_folder, metavar="RUN", help="the folder of the run")
     export.add_argument("--to", required=True, metavar="FORMAT", help="parquet, jsonl, inspect, wandb or mlflow")
     export.add_argument(
         "--out",
@@ -224,7 +251,9 @@ def _add_tokens(tokens: argparse.ArgumentParser) -> None:
         "whose facts are known, or of traces whose wrong tokens were marked in Inspect."
     )
     tokens.set_defaults(run=_tokens)
-    tokens.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="the folder of a run, or files of traces")
+    tokens.add_argument(
+        "paths", type=_run_folder, nargs="+", metavar="PATH", help="the folder of a run, or files of traces"
+    )
     tokens.add_argument("--out", type=Path, metavar="FILE", help="write the table with intervals as CSV")
 
 
@@ -235,7 +264,7 @@ def _add_train(train: argparse.ArgumentParser) -> None:
     )
     train.set_defaults(run=_train)
     train.add_argument(
-        "--run", type=Path, nargs="+", required=True, metavar="RUN", dest="run_folders", help="folders of runs"
+        "--run", type=_run_folder, nargs="+", required=True, metavar="RUN", dest="run_folders", help="folders of runs"
     )
     train.add_argument(
         "--method",
@@ -257,7 +286,9 @@ def _add_supervised(supervised: argparse.ArgumentParser) -> None:
         "what the methods need: score them with --keep. The page Methods shows the result."
     )
     supervised.set_defaults(run=_supervised)
-    supervised.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders of runs, one for each data set")
+    supervised.add_argument(
+        "runs", type=_run_folder, nargs="+", metavar="RUN", help="folders of runs, one for each data set"
+    )
     supervised.add_argument("--out", type=Path, required=True, metavar="DIR", help="output folder")
     supervised.add_argument("--methods", nargs="+", metavar="ID", help="ids of supervised methods; default: all")
     supervised.add_argument(
@@ -323,7 +354,7 @@ def _add_check(check: argparse.ArgumentParser) -> None:
         "large run is otherwise compared shard by shard, when one is first read."
     )
     check.set_defaults(run=_check)
-    check.add_argument("folder", type=Path, metavar="RUN", help="the folder of the run")
+    check.add_argument("folder", type=_run_folder, metavar="RUN", help="the folder of the run")
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -38,13 +38,18 @@ def _convolution(inputs: int, outputs: int, *, size: int, stride: int) -> nn.Mod
     return nn.Sequential(layer, nn.BatchNorm2d(outputs))
 
 
+def _first_convolution() -> nn.Module:
+    """With torch's own initial weights: the port replaces that of torchvision, which has three channels."""
+    return nn.Sequential(nn.Conv2d(1, _WIDTHS[0], 7, 2, padding=3, bias=False), nn.BatchNorm2d(_WIDTHS[0]))
+
+
 def _resnet18() -> nn.Module:
     """He et al. (2016), for images of one channel (B, 1, height, width) of any size: (B, 24)."""
     inputs, blocks = _WIDTHS[0], []
     for width in _WIDTHS:
         blocks += [_Block(inputs, width, 1 if width == inputs else 2), _Block(width, width, 1)]
         inputs = width
-    stem = [_convolution(1, _WIDTHS[0], size=7, stride=2), nn.ReLU(), nn.MaxPool2d(3, 2, padding=1)]
+    stem = [_first_convolution(), nn.ReLU(), nn.MaxPool2d(3, 2, padding=1)]
     return nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(_WIDTHS[-1], _PART))
 
 

@@ -54,9 +54,8 @@ def copy(run, folder):
     return folder
 
 
-@pytest.mark.cluster
 def test_a_run_whose_actor_is_killed_ends_as_one_in_this_process(prepared, plain):
-    with tempfile.TemporaryDirectory(prefix="ray-") as files, cluster(files) as running:
+    with tempfile.TemporaryDirectory(prefix="ray-") as files, cluster(files, nodes=1) as running:
         with score(prepared, "--on", running.address) as job:
             running.kill_actor()
             said, _ = job.communicate()

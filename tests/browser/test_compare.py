@@ -115,13 +115,13 @@ def test_a_token_marked_as_wrong_is_seen_to_be(page, server):
     expect(token).to_have_attribute("aria-label", re.compile("marked as incorrect"))
 
 
-def test_a_link_works_on_a_server_that_has_never_run_the_app(page, cold_server):
+def test_a_link_opens_its_answers_its_token_and_its_settings(page, server):
     query = "?a=example%3Amyth&b=example%3Aknown-words&token=7&alpha=0.5"
-    open_compare(page, cold_server, query)
+    open_compare(page, server, query)
     expect(page.get_by_role("combobox", name="A", exact=True)).to_have_value("A common misconception (incorrect)")
     expect(page.locator(".lane.a .cell[aria-pressed=true]")).to_have_attribute("aria-label", re.compile("token 7:"))
     expect(page.get_by_role("button", name="Scoring: custom")).to_be_visible()
-    expect(page).to_have_url(f"{cold_server}/compare{query}")
+    expect(page).to_have_url(f"{server}/compare{query}")
 
 
 def test_hostile_traces_are_drawn_as_text(page, server):

@@ -17,7 +17,7 @@ MARKS = """async () => {
   const focused = look();
   const opacity = Math.min(...around.map((node) => Number(getComputedStyle(node).opacity)));
   const { top, left, width } = element.getBoundingClientRect();
-  const drawn = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+  const drawn = () => new Promise((resolve) => requestAnimationFrame(resolve));
   element.blur();
   await drawn();
   const blurred = look();

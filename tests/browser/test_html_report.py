@@ -80,21 +80,17 @@ def test_no_figure_is_wider_than_its_column(opened):
         assert widths[0] == widths[1]
 
 
-def test_a_phone_shows_it_without_scrolling_sideways(offline):
-    page = offline(recorded())
+def test_dark_and_light_figures_stand_on_the_colour_of_the_page_and_a_phone_does_not_scroll_sideways(offline):
+    for dark in (True, False):
+        page = offline(recorded(), dark=dark)
+        expect_drawn(page)
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        for name in FIGURES:
+            expect(page.locator(f"#{name} .main-svg").first).to_have_css("background-color", background)
     page.set_viewport_size({"width": 390, "height": 800})
     page.reload()
     expect_drawn(page)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_figures_stand_on_the_colour_of_the_page(offline, dark):
-    page = offline(recorded(), dark=dark)
-    expect_drawn(page)
-    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    for name in FIGURES:
-        expect(page.locator(f"#{name} .main-svg").first).to_have_css("background-color", background)
 
 
 @pytest.mark.parametrize(("format_", "start"), [("SVG", b"<svg"), ("PNG", b"\x89PNG")])

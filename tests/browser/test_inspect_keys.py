@@ -29,22 +29,24 @@ def opened(page, server):
     return page
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_keys_work_after_a_click_anywhere_in_the_views(opened, place):
-    where = {"x": 2, "y": 2} if place == "blank space between the views" else None
-    opened.locator(PLACES[place]).first.click(position=where)
-    opened.keyboard.press("ArrowLeft")
-    chosen = opened.locator(".token[aria-pressed=true]")
-    expect(chosen).to_have_count(1)
-    first = int(chosen.get_attribute("data-index"))
-    opened.keyboard.press("ArrowRight")
-    expect(chosen).to_have_attribute("data-index", str(first + 1))
-    opened.keyboard.press("w")
-    expect(opened.locator(".token.wrong")).to_have_attribute("data-index", str(first + 1))
-    assert not opened.evaluate(OUTLINED)
-    opened.keyboard.press("Escape")
-    expect(chosen).to_have_count(0)
-    expect(opened).to_have_url(re.compile(f"wrong={first + 1}"))
+def test_keys_work_after_a_click_anywhere_in_the_views(opened):
+    for place, selector in PLACES.items():
+        where = {"x": 2, "y": 2} if place == "blank space between the views" else None
+        opened.locator(selector).first.click(position=where)
+        opened.keyboard.press("ArrowLeft")
+        chosen = opened.locator(".token[aria-pressed=true]")
+        expect(chosen, place).to_have_count(1)
+        first = int(chosen.get_attribute("data-index"))
+        opened.keyboard.press("ArrowRight")
+        expect(chosen, place).to_have_attribute("data-index", str(first + 1))
+        opened.keyboard.press("w")
+        expect(opened.locator(".token.wrong"), place).to_have_attribute("data-index", str(first + 1))
+        assert not opened.evaluate(OUTLINED), place
+        expect(opened).to_have_url(re.compile(f"wrong={first + 1}"))
+        opened.keyboard.press("w")
+        expect(opened.locator(".token.wrong"), place).to_have_count(0)
+        opened.keyboard.press("Escape")
+        expect(chosen, place).to_have_count(0)
 
 
 def test_no_frame_surrounds_the_page_after_a_click_beside_the_views(opened):

@@ -223,9 +223,8 @@ def test_a_game_survives_a_visit_to_another_page(page, server):
     expect(page.locator(".board")).to_contain_text("You 1")
 
 
-@pytest.mark.parametrize("address", ["learn", "lesson"])
-def test_a_link_opens_its_step_on_a_server_that_has_never_run_the_app(address, page, cold_server):
-    page.goto(f"{cold_server}/{address}?step=4")
+def test_an_old_link_opens_its_step_on_a_server_that_has_never_run_the_app(page, cold_server):
+    page.goto(f"{cold_server}/lesson?step=4")
     expect_step(page, 4)
     expect(page).to_have_url(re.compile(r"/learn\?step=4$"))
     page.keyboard.press("ArrowRight")

@@ -8,7 +8,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from tests.robustness.client import Client
 from tests.robustness.load import User, load, words
 
-SECONDS, SESSIONS = 5.0, 8  # of each of two rounds
+SECONDS, SESSIONS = 3.0, 5  # of each of two rounds
 MOST_GROWTH = 0.08  # seconds do not fill every cache; after five minutes it may be 5 %
 SLOWEST_STOP = 30.0  # on a machine that has other tests to run
 

@@ -94,11 +94,11 @@ def assert_same(traces: list[Trace], expected: list[Trace], *, within: float = E
 # All architectures.
 
 
-@pytest.mark.parametrize("size", [1, 6])
-def test_generated_after_a_shared_beginning_is_generated_alone(lm, alone, eager, architecture, size):
-    traces = list(lm.generate_batch(PROMPTS, batch_size=size, **OPTIONS))
-    assert_same(traces, alone, within=bound(architecture))
-    assert difference_to(eager, traces) <= bound(architecture)
+def test_generated_after_a_shared_beginning_is_generated_alone(lm, alone, eager, architecture):
+    for size, number in ((1, 3), (6, 6)):
+        traces = list(lm.generate_batch(PROMPTS[:number], batch_size=size, **OPTIONS))
+        assert_same(traces, alone[:number], within=bound(architecture))
+        assert difference_to(eager[:number], traces) <= bound(architecture)
 
 
 @pytest.mark.parametrize("size", [3, 6])
@@ -135,9 +135,10 @@ def test_every_extra_is_that_of_a_single_call(lm, architecture):
     extras = [name for name in lm.extras if name != "logit_lens"]
     options = {"extras": extras, "idf": np.linspace(0.5, 2, VOCABULARY), "max_new_tokens": 5, "stop": ()}
     sharing = {**options, "extras": [name for name in extras if name not in OF_PROMPT]}
-    single = [lm.generate(prompt, **options).extras for prompt in PROMPTS]
+    prompts = [*PROMPTS[:3], BEGINNING]
+    single = [lm.generate(prompt, **options).extras for prompt in prompts]
     for given in (options, sharing):
-        for trace, expected in zip(lm.generate_batch(PROMPTS, **given), single, strict=True):
+        for trace, expected in zip(lm.generate_batch(prompts, **given), single, strict=True):
             assert set(trace.extras) == set(given["extras"]) <= set(expected)
             for name, array in trace.extras.items():
                 np.testing.assert_allclose(array, expected[name], atol=10 * bound(architecture), err_msg=name)
@@ -216,8 +217,8 @@ def test_a_check_feeds_its_prompt_whole(llama):
 @pytest.mark.parametrize("name", ["mistral-window", "gemma2-softcap-window", "gpt-oss-sinks-window"])
 def test_windows_shorter_and_longer_than_the_beginning(name, window):
     lm = tiny_language_model(named(name), sliding_window=window)
-    for size in (1, 2, 6):
-        traces = list(lm.generate_batch(PROMPTS, batch_size=size, **OPTIONS))
+    for size in (1, 6):
+        traces = list(lm.generate_batch(PROMPTS[:4], batch_size=size, **OPTIONS))
         assert difference(lm, traces) <= EXACT
 
 

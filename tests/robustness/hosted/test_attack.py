@@ -11,8 +11,8 @@ from tests.robustness.hosted.attack import Attack, Found, _Broken, attack, logge
 from tests.robustness.hosted.owner import Watch
 from tests.robustness.hosted.states import hostile_frame, hostile_state
 
-STATES = {"inspect": 12, "compare": 6, "answer_sets": 2, "methods": 2, "runs": 8, "learn": 5, "evidence": 5}
-ADDRESSES = {"inspect": 4, "compare": 2, "answer_sets": 1, "methods": 1, "runs": 2, "learn": 2, "evidence": 2}
+STATES = {"inspect": 8, "compare": 4, "answer_sets": 1, "methods": 1, "runs": 4, "learn": 3, "evidence": 3}
+ADDRESSES = {"inspect": 2, "compare": 1, "answer_sets": 1, "methods": 1, "runs": 1, "learn": 1, "evidence": 1}
 
 
 @pytest.fixture(scope="module")

@@ -11,18 +11,14 @@ from analysis.detectors.supervised.factoscope import (
     REDUCED,
     FactoscopeSettings,
     _chosen_rows,
-    _epochs,
     _others,
     _parts,
-    _Rows,
     fit,
     in_half_precision,
     search,
 )
-from analysis.detectors.supervised.training_set import reproducible
 from analysis.stats import roc_auc
-from rauq.detectors.factoscope import NUM_WEIGHTS, OTHERS, rows_of
-from rauq.detectors.factoscope_network import Network, embedded
+from rauq.detectors.factoscope import NUM_WEIGHTS, OTHERS
 from rauq.errors import InvalidInput
 from tests.labelled import halves_of, layer_answers, shuffled
 
@@ -40,14 +36,14 @@ def area(features, quality, held_out, settings=SMALL):
 
 
 def test_a_planted_signal_is_found_and_shuffled_labels_are_not():
-    known, held_out = halves_of(*answers(100, seed=1), 60)
-    assert area(*known, held_out) > 0.9
+    known, held_out = halves_of(*answers(80, seed=1), 60)
+    assert area(*known, held_out, replace(SMALL, rows=120, epochs=3)) > 0.9
     assert 0.2 < area(known[0], shuffled(known[1]), held_out) < 0.8
 
 
 def test_stages_train_one_after_another_and_a_fit_repeats():
     features, quality = answers(20)
-    settings = replace(SMALL, rows=20, stages=4, epochs=1)
+    settings = replace(SMALL, rows=16, stages=4, epochs=1)
     last = replace(settings, stages=1)
     all_stages, first, second = (fit(features, quality, threshold=0.5, settings=one) for one in (settings, last, last))
     np.testing.assert_array_equal(first.weights, second.weights)
@@ -94,24 +90,6 @@ def test_training_development_and_support_share_no_answer():
     assert [len(set(answer[part])) for part in parts] == [32, 10, 8]
     assert [int(correct[answer[part]].sum()) for part in parts] == [18, 6, 6]
     assert not set(answer[parts[0]]) & set(answer[parts[1]])
-
-
-def test_training_parts_the_classes():
-    features, quality = answers(32)
-    rows = _Rows(np.concatenate([rows_of(one[:, :1], 6) for one in features]), quality == 1)
-    with reproducible(1):
-        network = Network()
-        before = parted(embedded(network, rows.values), rows.correct)
-        for _ in _epochs(network, rows, 4, 4, 1):
-            pass
-    assert parted(embedded(network, rows.values), rows.correct) > 1.2 * before
-
-
-def parted(embeddings, correct):
-    """The mean distance between classes minus that within them."""
-    distances = cdist(embeddings, embeddings)
-    same = correct[:, None] == correct
-    return distances[~same].mean() - distances[same].mean()
 
 
 def test_triplets_are_of_one_class_and_of_the_other():
