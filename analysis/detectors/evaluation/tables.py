@@ -11,7 +11,7 @@ import pandas as pd
 
 from analysis.answer_sets.sentences import joined
 from analysis.detectors.evaluation.held_out import Split
-from analysis.detectors.evaluation.results import MEAN, TEXT, Evaluation, Row, SplitTable
+from analysis.detectors.evaluation.results import ALL_ANSWERS, MEAN, TEXT, Evaluation, Row, SplitTable
 from analysis.methods.comparison import RAUQ, Metric, marks, name_of
 from analysis.stats import METRICS, Estimate, in_words
 from rauq.labels import number, running
@@ -58,11 +58,12 @@ def split_headline(table: SplitTable) -> str:
     """Which detector ranks best, in names and numbers alone."""
     if not (ranked := _ranked(table)):
         return f"{split_title(table.split)}: {'undefined' if table.reason else 'no detector is ranked'}"
-    best = max(ranked, key=lambda row: row.estimates[-1].value)
-    metric = f"{'mean ' if table.columns[-1] == MEAN else ''}{METRICS[table.metric]}"
+    place = _place(table)
+    best = max(ranked, key=lambda row: row.estimates[place].value)
+    where = {MEAN: "mean {}", ALL_ANSWERS: "{} of all answers that it scores"}.get(table.columns[place], "{}")
     return (
-        f"{split_title(table.split)}: {plain_name(best)} ranks best of {len(ranked)} detectors by {metric}, "
-        f"{in_words(best.estimates[-1])}"
+        f"{split_title(table.split)}: {plain_name(best)} ranks best of {len(ranked)} detectors by "
+        f"{where.format(METRICS[table.metric])}, {in_words(best.estimates[place])}"
     )
 
 
@@ -72,20 +73,33 @@ def split_details(table: SplitTable) -> str:
         reasons = (row.estimates[-1].reason for row in table.detectors)
         reason = table.reason or next(reasons, "no method was asked for")
         return f"{reason[:1].upper()}{reason[1:].removesuffix('.')}."
-    best = max(ranked, key=lambda row: row.estimates[-1].value)
+    place = _place(table)
+    best = max(ranked, key=lambda row: row.estimates[place].value)
+    text, rauq = (_value(table, method, place) for method in (TEXT, RAUQ))
     return joined(
-        f"Text classifier {_value(table, TEXT)}, RAUQ {_value(table, RAUQ)}{_against(best.minus_rauq[-1])}.",
-        _marked_sentence(table, ranked),
+        f"Text classifier {text}, RAUQ {rauq}{_against(best.minus_rauq[place])}.", _marked_sentence(table, ranked)
     )
 
 
+def _place(table: SplitTable) -> int:
+    """The column that sentences are about: the mean, or all answers where no detector is ranked in the mean."""
+    detectors = table.detectors
+    ranked = (place for place in table.main_columns if any(_is_ranked(row, place) for row in detectors))
+    return next(ranked, len(table.columns) - 1)
+
+
+def _is_ranked(row: Row, place: int) -> bool:
+    return not math.isnan(row.estimates[place].value)
+
+
 def _ranked(table: SplitTable) -> list[Row]:
-    return [row for row in table.detectors if not math.isnan(row.estimates[-1].value)]
+    place = _place(table)
+    return [row for row in table.detectors if _is_ranked(row, place)]
 
 
-def _value(table: SplitTable, method: str) -> str:
+def _value(table: SplitTable, method: str, place: int) -> str:
     row = table.row(method)
-    return "–" if row is None else number(row.estimates[-1].value, places=2)
+    return "–" if row is None else number(row.estimates[place].value, places=2)
 
 
 def _against(difference: Estimate) -> str:

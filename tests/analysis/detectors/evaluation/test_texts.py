@@ -76,6 +76,14 @@ def test_the_sentence_names_the_best_and_those_that_the_text_explains():
     assert "(no significant difference)" in split_sentence(equal)
 
 
+def test_where_no_detector_is_ranked_in_the_mean_the_sentence_is_about_all_answers():
+    unfitted = [Row(id=name, estimates=tuple(map(cell, (0.4, 0.3, 0.2)))) for name in ("text", "rauq")]
+    rows = (detector("factoscope", (0.6, math.nan, math.nan), 0.15), *unfitted)
+    said = split_sentence(table(columns=("all answers", "one", "Mean"), rows=rows))
+    assert "Factoscope ranks best of 1 detectors by PRR of all answers that it scores, 0.60 [0.50, 0.70]. Text" in said
+    assert "Text classifier 0.40, RAUQ 0.40 (significantly lower)." in said
+
+
 def test_what_is_undefined_is_said():
     assert split_sentence(table(rows=(), columns=(), reason="one set")) == "In-domain: undefined. One set."
     none = table(rows=(table().rows[2], *table().rows[3:]))
