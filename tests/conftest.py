@@ -47,3 +47,4 @@ def pytest_collection_finish():
     """Imported modules stay to the end: scanning them at each collection took a tenth of the time."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 50, 100)

@@ -24,7 +24,7 @@ from rauq.errors import InvalidInput, MissingPackage, RunError
 from tests.ray_cluster import cluster, free_port
 from tests.robustness.ray_runs import contents, score
 
-SHARDS, SHARD = 6, 8
+SHARDS, SHARD = 6, 4
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ from types import ModuleType
 
 import pytest
 
-from tests.robustness.faults import broken_shards, ended_servers, full_disks, kills, vanished_models
+from tests.robustness.faults import broken_shards, full_disks, kills, vanished_models
 from tests.robustness.scoring_job import differences, run_job, tiny_runs
 
-TIMES = {kills: 3, full_disks: 3, vanished_models: 2, broken_shards: 20, ended_servers: 1}
+TIMES = {kills: 3, full_disks: 3, vanished_models: 2, broken_shards: 20}
 
 
 @pytest.fixture(scope="module")
