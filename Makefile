@@ -61,7 +61,7 @@ wheel-check: setup ## Install the wheel into empty environments and run it: make
 image-check: wheel ## Follow deploy/Dockerfile in a Debian root, as root: make image-check MOUNTS="FOLDER ..."
 	$(VENV)/bin/python .ci/image_check.py $(MOUNTS)
 
-robustness: setup chromium ## All robustness tests: laws, malformed inputs, hostile text and clients, faults, load
+robustness: setup chromium smollm2 ## All robustness tests: laws, malformed inputs, hostile text and clients, faults, load
 	$(RUN) benchmarks properties fuzz safety faults load bombs hostile flood visitors ray --record
 
 check: setup ## Formatting, lint, types, imports

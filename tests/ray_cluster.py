@@ -30,27 +30,27 @@ class Started:
         """Take the last node away, without a warning."""
         self._say("lose")
 
-    def answering(self):
-        """Ids of the processes that answer a shard now."""
-        return [pid for pid in self._processes() if _title(pid).startswith("ray::Model.answer")]
-
     def kill_actor(self):
         """Kill a process that answers a shard, once there is one; its id."""
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            for pid in self.answering():
-                os.kill(pid, signal.SIGKILL)
-                return pid
-            time.sleep(POLL_SECONDS)
-        raise TimeoutError
-
-    def _processes(self):
-        return [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/environ") if self.mark in _read(path)]
+        return kill_actor(self.mark)
 
     def _say(self, word):
         self.process.stdin.write(f"{word}\n")
         self.process.stdin.flush()
         assert self.process.stdout.readline().strip() == "done"
+
+
+def kill_actor(mark):
+    """Kill a process that answers a shard, among those with `mark` in their environment, once there is one; its id."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            pid = int(path.parent.name)
+            if mark in _read(path) and _title(pid).startswith("ray::Model.answer"):
+                os.kill(pid, signal.SIGKILL)
+                return pid
+        time.sleep(POLL_SECONDS)
+    raise TimeoutError
 
 
 def _read(path):

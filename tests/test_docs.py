@@ -132,14 +132,21 @@ def test_the_first_lines_of_python_print_an_uncertainty(capsys):
     assert float(capsys.readouterr().out) > 0
 
 
-def test_the_example_of_a_method_of_ones_own_runs_in_another_folder_and_on_the_command_line(tmp_path):
+def test_the_example_of_a_method_of_ones_own_runs_in_another_folder_and_on_the_command_line(
+    tmp_path, monkeypatch, capsys
+):
     code = example_of("docs/own_method.md", tmp_path)
     assert len([line for line in code.splitlines() if line.strip()]) <= 15
     printed = ran_in(tmp_path, "my_module.py")
     assert {"answer", "quality", "rauq", "weakest_token"} <= set(printed.split())
     assert len(printed.splitlines()) == 5
-    (command,) = re.findall(r"^python (-m analysis score .*)$", text_of("docs/own_method.md"), re.MULTILINE)
-    assert "Weakest token" in ran_in(tmp_path, *command.split(), "--limit", "2", "--max-new-tokens", "3")
+    (command,) = re.findall(r"^python -m analysis (score .*)$", text_of("docs/own_method.md"), re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "my_module", raising=False)
+    assert analysis_cli.main([*command.split(), "--limit", "2", "--max-new-tokens", "3"]) == 0
+    assert "Weakest token" in capsys.readouterr().out
+    del sys.modules["my_module"]
 
 
 def test_the_examples_of_data_frames_run_in_another_folder(tmp_path):

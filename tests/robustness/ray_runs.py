@@ -175,7 +175,7 @@ def _record(runs: list[Ended]) -> Record:
             "More actors than the machine has cores show what Ray costs, not what more machines would bring.",
         ),
         finding=f"All runs on Ray have the bytes of the plain one, and two actors answer in "
-        f"{by_actors[2] / by_actors[1]:.0%} of the time that one takes."
+        f"{100 * by_actors[2] / by_actors[1]:.0f} % of the time that one takes."
         if not differing
         else f"{differing} runs on Ray differ from the plain one.",
         packages=("ray", "torch", "transformers", "pyarrow"),

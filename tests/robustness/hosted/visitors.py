@@ -14,6 +14,7 @@ from analysis.datasets.names import fact_set
 from analysis.evidence.record import Bound, Record
 from benchmarks.support.recording import measured
 from benchmarks.support.server import Server, hosting, memory_mib
+from rauq.checkpoints.model_info import inspect_model
 from tests.robustness.client import Client, connected
 from tests.robustness.hosted.browser import BY_PROXY, as_visitor
 from tests.robustness.short_lived_host import SECONDS as LEFT_SECONDS
@@ -87,7 +88,12 @@ class Visitor:
 
 
 def visited(*, seconds: float, sessions: int) -> Visited:
-    """So many visitors at once for so many seconds, after as many that ask once."""
+    """So many visitors at once for so many seconds, after as many that ask once.
+
+    Raises:
+        ModelNotFound: the model is not on this machine.
+    """
+    inspect_model("smollm2")  # else ten minutes of refusals would be measured
     with tempfile.TemporaryFile() as log:
         with hosting(*BY_PROXY, module=_HOST, log=log, changes=_MODELS) as server:
             first, before = _visit(server, 0.0, sessions)
