@@ -17,6 +17,7 @@ from analysis.runs.manifest import Request
 from analysis.runs.opened import Run, open_run
 from analysis.runs.own import MOST_SECONDS, QualityFunction, detector_files, own_methods
 from analysis.runs.work import work
+from analysis.stores import at_home
 from rauq.errors import Failure, InvalidInput
 from rauq.methods.evaluate import evaluate, evaluate_many
 from rauq.methods.method import Method
@@ -41,19 +42,19 @@ def score_run(
 ) -> Run:
     """Answer a data set, score and judge every answer, and open the run; called again, it resumes a stopped one.
 
-    `model`: atlas, a hub id or a folder. `methods`: ids, the words "default" and "no-download", "tad=FILE" for a
-    supervised method with its detector, and `rauq.Method`s of your own, which may take `method_seconds` for an answer
-    (None: no limit). `quality`: the id of a measure, or a function of an `Example` and the text of an answer, higher is
-    better; by default that of the data set. `options` are further fields of `Request`, such as batch_size,
-    max_new_tokens, samples, seed, nli or stored_layers.
+    `folder` may also be the address of a store, such as s3://BUCKET/NAME. `model`: atlas, a hub id or a folder.
+    `methods`: ids, the words "default" and "no-download", "tad=FILE" for a supervised method with its detector, and
+    `rauq.Method`s of your own, which may take `method_seconds` for an answer (None: no limit). `quality`: the id of a
+    measure, or a function of an `Example` and the text of an answer, higher is better; by default that of the data set.
+    `options` are further fields of `Request`, such as batch_size, max_new_tokens, samples, seed, nli or stored_layers.
 
     Raises:
         InvalidInput: an option, a method or a measure that no run can have.
         RunError: the folder holds something else, a method or the function has changed since the run was started, or
             the run cannot be written.
-        RauqError: the model cannot be loaded, or quality cannot be measured.
+        RauqError: the model cannot be loaded, quality cannot be measured, or the store refuses (`analysis.stores`).
     """
-    given, where = [methods] if isinstance(methods, str) else list(methods), Path(folder)
+    given = [methods] if isinstance(methods, str) else list(methods)
     function = None if quality is None or isinstance(quality, str) else quality
     own = own_methods([one for one in given if not isinstance(one, str)], quality=function, seconds=method_seconds)
     _check_options(options)
@@ -71,9 +72,10 @@ def score_run(
         own_quality=own.quality_note,
         **options,
     )
-    prepare(where, data, request)
-    work(where, own=own, on_progress=on_progress)
-    return open_run(where)
+    with at_home(folder) as home:
+        prepare(home.folder, data, request, name=home.name)
+        work(home.folder, own=own, on_progress=home.telling(on_progress))
+    return open_run(home.folder)
 
 
 def _check_options(options: dict[str, Any]) -> None:

@@ -64,7 +64,7 @@ class Home:
     name: str = ""
     upload: Callable[[], None] = field(default=lambda: None)
 
-    def telling(self, tell: OnProgress) -> OnProgress:
+    def telling(self, tell: OnProgress | None) -> OnProgress:
         """Report a job's progress under the run's own name, and upload what it saves."""
         saved = 0
 
@@ -73,7 +73,8 @@ class Home:
             if status.saved != saved:
                 self.upload()
                 saved = status.saved
-            tell(replace(status, message=status.message.replace(str(self.folder), self.place)))
+            if tell is not None:
+                tell(replace(status, message=status.message.replace(str(self.folder), self.place)))
 
         return told
 
@@ -253,14 +254,14 @@ def _take(place: Place, own: bytes) -> str:
     leases = _leases(place)
     if leases and (seconds := _age(place, leases[-1])) < LEASE_SECONDS:
         holder = place.files.cat_file(place.at(leases[-1])).decode(errors="replace").rpartition(", ")[0]
-        raise _taken(place, f"{holder or 'unknown'}, which was heard of {max(seconds, 0):.0f} s ago")
+        raise _taken(place, f"{holder or 'unknown'}, lease renewed {max(seconds, 0):.0f} s ago")
     number = int(leases[-1].removeprefix(_LEASE)) + 1 if leases else 1
     name = f"{_LEASE}{number:09}"
     try:
         with place.files.open(place.at(name), "xb") as file:  # pipe_file would only look whether a folder has it
             file.write(own)
     except FileExistsError as error:
-        raise _taken(place, "it began at the same moment") from error
+        raise _taken(place, "started at the same moment") from error
     for old in leases:
         with suppress(FileNotFoundError):
             place.files.rm_file(place.at(old))
@@ -269,8 +270,8 @@ def _take(place: Place, own: bytes) -> str:
 
 def _taken(place: Place, holder: str) -> RunError:
     return RunError(
-        f"Another job is using {place.address} ({holder}). Wait until it ends; a job that was killed is no longer "
-        f"counted after {LEASE_SECONDS:.0f} s."
+        f"Another job is using {place.address} ({holder}). Wait until it ends. The lease of a job that was killed ends "
+        f"after {LEASE_SECONDS:.0f} s."
     )
 
 
@@ -294,7 +295,7 @@ def _holds(place: Place, name: str, own: bytes) -> bool:
 
 def _check(place: Place, name: str, own: bytes) -> None:
     if not _holds(place, name, own):
-        raise _taken(place, "it took over, since this one was not heard of")
+        raise _taken(place, "its lease replaced this job's, which was not renewed in time")
 
 
 def _renew(place: Place, name: str, own: bytes, ended: Event) -> None:

@@ -29,6 +29,7 @@ from benchmarks.support.recording import at_most, measured, tell
 from rauq import LanguageModel
 from rauq.capture.cache import NO_PREFIX, CachedModel, Prefix
 from rauq.capture.extras import NOTHING, Kept
+from rauq.labels import number
 from rauq.methods.evaluate import evaluate
 from rauq.methods.table import METHODS
 from rauq.trace.trace import NUM_BANDS, Extra, Trace
@@ -237,6 +238,6 @@ def _finding(found: Mapping[str, Ratio]) -> str:
     if own is None or not sampled:
         return ""
     return (
-        f"RAUQ adds {100 * (own.median - 1):.1f} % to the time of an answer, and methods that compare several samples "
-        f"add {min(sampled):,.0f} to {max(sampled):,.0f} %, one prompt at a time."
+        f"RAUQ adds {number(100 * (own.median - 1), places=1)} % to the time of an answer, and methods that compare "
+        f"several samples add {min(sampled):,.0f} to {max(sampled):,.0f} %, one prompt at a time."
     )

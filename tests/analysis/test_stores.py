@@ -16,6 +16,7 @@ from analysis.runs.create import prepare, request_for
 from analysis.runs.job import Status
 from analysis.runs.opened import open_run
 from analysis.runs.work import work
+from analysis.scoring import score_run
 from analysis.stores import at_home, local_copy
 from rauq.checkpoints.store import PLACE_VARIABLE
 from rauq.errors import InvalidInput, MissingPackage, RunError
@@ -156,7 +157,7 @@ def test_a_second_job_is_refused_and_one_after_the_other_is_not(address, machine
     with at_home(address) as home:
         (home.folder / "timings.jsonl").write_text("mine\n")
         machine("second")
-        with pytest.raises(RunError, match=r"Another job is using .*process \d+, which was heard of \d+ s ago"):
+        with pytest.raises(RunError, match=r"Another job is using .*process \d+, lease renewed \d+ s ago"):
             next(iter_of(at_home(address)))
     with at_home(address) as home:
         assert (home.folder / "timings.jsonl").read_text() == "mine\n"
@@ -191,11 +192,11 @@ def test_of_two_jobs_that_find_an_ended_lease_one_takes_the_next(address, monkey
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
     assert max(taken) == "lease-000000002"
-    assert min(taken).endswith("counted after -1 s.")
+    assert min(taken).endswith("ends after -1 s.")
     assert stores._leases(place) == ["lease-000000002"]
 
 
-def test_a_job_that_was_not_heard_of_writes_nothing_once_another_has_taken_over(address, machine, monkeypatch, plain):
+def test_a_job_whose_lease_another_has_replaced_writes_nothing(address, machine, monkeypatch, plain):
     late = at_home(address)
     home = late.__enter__()
     monkeypatch.setattr(stores, "LEASE_SECONDS", -1.0)
@@ -204,7 +205,7 @@ def test_a_job_that_was_not_heard_of_writes_nothing_once_another_has_taken_over(
         fill(other.folder, plain)
     machine("first")
     (home.folder / "manifest.json").write_text("late")
-    with pytest.raises(RunError, match=r"it took over, since this one was not heard of"):
+    with pytest.raises(RunError, match=r"its lease replaced this job's"):
         late.__exit__(None, None, None)
     machine("third")
     same_but_created(local_copy(address), plain)
@@ -250,6 +251,13 @@ def test_what_is_no_run_and_a_store_that_fails_are_told(s3, monkeypatch):
     with pytest.raises(RunError, match=r"cannot be read \(.*check the address, its permissions and the network"):
         local_copy(f"{s3}/unreachable")
     url_to_fs("s3://runs")[0].clear_instance_cache()
+
+
+def test_a_call_takes_an_address(s3):
+    data = load("atlas", kind="base", limit=2)
+    run = score_run(f"{s3}/called", data, model="atlas", max_new_tokens=2)
+    assert (run.manifest.name, len(run.answers)) == ("called", 2)
+    assert contents(local_copy(f"{s3}/called")) == contents(run.folder)
 
 
 def test_the_commands_take_an_address(s3, capsys, monkeypatch):
