@@ -31,7 +31,7 @@ SHARDS, SHARD = 6, 4
 def prepared_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "new"
     data = load("atlas", kind="base", limit=SHARDS * SHARD)
-    prepare(folder, data, request_for(data, model="atlas", shard_size=SHARD, threads=1), name="run")
+    prepare(folder, data, request_for(data, model="atlas", shard_size=SHARD, batch_size=SHARD, threads=1), name="run")
     return folder
 
 
