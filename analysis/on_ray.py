@@ -6,8 +6,10 @@ store is at most two shards for each actor. Actors that die are replaced, and th
 
 import os
 import secrets
+import shlex
 import signal
 import socket
+import sys
 import tempfile
 import time
 from collections import Counter, deque
@@ -175,6 +177,7 @@ def _connect(ray: Any, place: tuple[str, int] | None, scratch: str | None) -> No
     }
     quiet = {"log_to_driver": False, "logging_level": "error"}
     if place is None:
+        environment["py_executable"] = shlex.quote(sys.executable)  # Ray runs it in a shell, unquoted
         ray.init(address="local", include_dashboard=False, _temp_dir=scratch, runtime_env=environment, **quiet)
     else:
         environment["py_modules"] = [str(Path(import_module(name).__path__[0])) for name in _MODULES]
