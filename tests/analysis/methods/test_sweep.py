@@ -167,4 +167,4 @@ def test_four_times_the_answers_do_not_take_eight_times_as_long():
         how = {"signal": "entropy", "metric": "prr", "thresholds": Thresholds()}
         return cpu_seconds(lambda: sweep(batch, quality, names, groups_of(names), **how))
 
-    assert seconds(814) < 8 * seconds(203)
+    assert seconds(408) < 8 * seconds(102)

@@ -217,9 +217,8 @@ def test_a_check_feeds_its_prompt_whole(llama):
 @pytest.mark.parametrize("name", ["mistral-window", "gemma2-softcap-window", "gpt-oss-sinks-window"])
 def test_windows_shorter_and_longer_than_the_beginning(name, window):
     lm = tiny_language_model(named(name), sliding_window=window)
-    for size in (1, 6):
-        traces = list(lm.generate_batch(PROMPTS[:4], batch_size=size, **OPTIONS))
-        assert difference(lm, traces) <= EXACT
+    traces = list(lm.generate_batch(PROMPTS[:4], **OPTIONS))
+    assert difference(lm, traces) <= EXACT
 
 
 def test_reading_in_several_passes_changes_nothing(llama, monkeypatch):
