@@ -17,7 +17,7 @@ from analysis.runs.manifest import Request
 from analysis.runs.opened import Run, open_run
 from analysis.runs.own import MOST_SECONDS, QualityFunction, detector_files, own_methods
 from analysis.runs.work import work
-from analysis.stores import at_home
+from analysis.stores import workspace
 from rauq.errors import Failure, InvalidInput
 from rauq.methods.evaluate import evaluate, evaluate_many
 from rauq.methods.method import Method
@@ -72,10 +72,10 @@ def score_run(
         own_quality=own.quality_note,
         **options,
     )
-    with at_home(folder) as home:
-        prepare(home.folder, data, request, name=home.name)
-        work(home.folder, own=own, on_progress=home.telling(on_progress))
-    return open_run(home.folder)
+    with workspace(folder) as space:
+        prepare(space.folder, data, request, name=space.name)
+        work(space.folder, own=own, on_progress=space.reporting(on_progress))
+    return open_run(space.folder)
 
 
 def _check_options(options: dict[str, Any]) -> None:

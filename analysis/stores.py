@@ -53,8 +53,8 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Home:
-    """Where a job works on a run: its folder, and what uploads all that is new; nothing for a folder of the user's.
+class Workspace:
+    """Where a job works on a run: its folder, and the upload of what is new, which does nothing for a local run.
 
     `name`: what the run is called; "" for its folder's name.
     """
@@ -64,19 +64,19 @@ class Home:
     name: str = ""
     upload: Callable[[], None] = field(default=lambda: None)
 
-    def telling(self, tell: OnProgress | None) -> OnProgress:
-        """Report a job's progress under the run's own name, and upload what it saves."""
+    def reporting(self, progress: OnProgress | None) -> OnProgress:
+        """A report of progress that uploads what was saved, and names the run by its address."""
         saved = 0
 
-        def told(status: Status) -> None:
+        def report(status: Status) -> None:
             nonlocal saved
             if status.saved != saved:
                 self.upload()
                 saved = status.saved
-            if tell is not None:
-                tell(replace(status, message=status.message.replace(str(self.folder), self.place)))
+            if progress is not None:
+                progress(replace(status, message=status.message.replace(str(self.folder), self.place)))
 
-        return told
+        return report
 
 
 def is_store(place: str | Path) -> bool:
@@ -93,16 +93,16 @@ def local_copy(address: str) -> Path:
         RunError: there is no run, or the store cannot be read.
     """
     place = _place(address, "read")
-    with FileLock(place.folder.with_suffix(".lock")), _told(place, "read"):
+    with FileLock(place.folder.with_suffix(".lock")), _plain_errors(place, "read"):
         _download(place)
     if not (place.folder / MANIFEST).exists():
-        message = f"{address} is not a run: it has no {MANIFEST}. Give what `--out` of `score` was."
+        message = f"{address} is not a run: it has no {MANIFEST}. Give the address that `score --out` wrote to."
         raise RunError(message)
     return place.folder
 
 
 @contextmanager
-def at_home(place: str | Path) -> Iterator[Home]:
+def workspace(place: str | Path) -> Iterator[Workspace]:
     """Where a job works on a run: its folder, or a copy under a lease, uploaded as it grows and at the end.
 
     Raises:
@@ -110,18 +110,18 @@ def at_home(place: str | Path) -> Iterator[Home]:
         RunError: another job has the lease, or the store cannot be read or written.
     """
     if not is_store(place):
-        yield Home(folder=Path(place), place=str(place))
+        yield Workspace(folder=Path(place), place=str(place))
         return
     there = _place(str(place), "work")
     with _leased(there) as check:
-        with _told(there, "read"):
+        with _plain_errors(there, "read"):
             _download(there)
         name, upload = there.path.rpartition("/")[2], partial(_upload, there, check)
-        home = Home(folder=there.folder, place=there.address, name=name, upload=upload)
+        space = Workspace(folder=there.folder, place=there.address, name=name, upload=upload)
         try:
-            yield home
+            yield space
         finally:
-            home.upload()
+            space.upload()
 
 
 def _place(address: str, purpose: str) -> Place:
@@ -145,8 +145,8 @@ def _place(address: str, purpose: str) -> Place:
 
 
 @contextmanager
-def _told(place: Place, verb: str) -> Iterator[None]:
-    """Say which store failed: its packages raise errors of many kinds."""
+def _plain_errors(place: Place, verb: str) -> Iterator[None]:
+    """Every error of a store as one that names it: the packages behind it raise many kinds."""
     try:
         yield
     except RauqError:
@@ -160,7 +160,7 @@ def _told(place: Place, verb: str) -> Iterator[None]:
 
 
 def _listed(place: Place) -> dict[str, dict[str, Any]]:
-    """What the store says of each object of the run, by name."""
+    """The facts that the store lists about each object of the run, by name."""
     try:
         found = place.files.ls(place.path, detail=True, refresh=True)
     except FileNotFoundError:
@@ -181,7 +181,7 @@ def _state(path: Path) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
-def _seen(place: Place) -> _Seen:
+def _read_seen(place: Place) -> _Seen:
     try:
         found = json.loads(place.folder.with_suffix(".json").read_text(encoding="utf-8"))
         return {name: (str(version), int(size), int(time)) for name, (version, size, time) in found.items()}
@@ -189,15 +189,15 @@ def _seen(place: Place) -> _Seen:
         return {}  # then everything is downloaded again
 
 
-def _remember(place: Place, seen: _Seen) -> None:
+def _write_seen(place: Place, seen: _Seen) -> None:
     temporary = place.folder.with_suffix(".tmp")
     temporary.write_text(json.dumps(seen), encoding="utf-8")
     temporary.replace(place.folder.with_suffix(".json"))
 
 
 def _download(place: Place) -> None:
-    """Make the copy what the store has: what the job of a copy saved without uploading is answered again."""
-    seen, there = _seen(place), {name: info for name, info in _listed(place).items() if is_exported(name)}
+    """Make the copy equal to the store; a shard that was saved here but not uploaded is answered again."""
+    seen, there = _read_seen(place), {name: info for name, info in _listed(place).items() if is_exported(name)}
     for path in place.folder.iterdir():
         if is_exported(path.name) and path.name not in there:
             path.unlink()
@@ -208,35 +208,35 @@ def _download(place: Place) -> None:
             place.files.get_file(place.at(name), str(temporary))
             temporary.replace(path)
             seen[name] = (_version(info), *_state(path))
-    _remember(place, {name: seen[name] for name in there})
+    _write_seen(place, {name: seen[name] for name in there})
 
 
 def _upload(place: Place, check: Callable[[], None]) -> None:
     """Upload what is new in the copy, tables last."""
-    seen = _seen(place)
-    names = sorted((path.name for path in place.folder.iterdir() if is_exported(path.name)), key=_last_are_tables)
+    seen = _read_seen(place)
+    names = sorted((path.name for path in place.folder.iterdir() if is_exported(path.name)), key=_tables_last)
     new = [name for name in names if seen.get(name, ("", -1, -1))[1:] != _state(place.folder / name)]
     if not new:
         return
-    with _told(place, "written"):
+    with _plain_errors(place, "written"):
         check()
         for name in new:
             state = _state(place.folder / name)
             place.files.put_file(str(place.folder / name), place.at(name))
             seen[name] = (_version(place.files.info(place.at(name))), *state)
-            _remember(place, seen)
+            _write_seen(place, seen)
 
 
-def _last_are_tables(name: str) -> tuple[bool, str]:
+def _tables_last(name: str) -> tuple[bool, str]:
     return name.startswith("answers-"), name
 
 
 @contextmanager
 def _leased(place: Place) -> Iterator[Callable[[], None]]:
-    """Hold the lease of a run; gives what raises a RunError once another job has it."""
+    """Hold the lease of a run; yields a check that raises a RunError once another job has the lease."""
     own = f"{socket.gethostname()}, process {os.getpid()}, {uuid.uuid4().hex}".encode()
-    with _told(place, "written"):
-        name = _take(place, own)
+    with _plain_errors(place, "written"):
+        name = _acquire(place, own)
     ended = Event()
     renewing = Thread(target=_renew, args=(place, name, own, ended), daemon=True)
     renewing.start()
@@ -250,25 +250,25 @@ def _leased(place: Place) -> Iterator[Callable[[], None]]:
                 place.files.rm_file(place.at(name))
 
 
-def _take(place: Place, own: bytes) -> str:
+def _acquire(place: Place, own: bytes) -> str:
     leases = _leases(place)
     if leases and (seconds := _age(place, leases[-1])) < LEASE_SECONDS:
         holder = place.files.cat_file(place.at(leases[-1])).decode(errors="replace").rpartition(", ")[0]
-        raise _taken(place, f"{holder or 'unknown'}, lease renewed {max(seconds, 0):.0f} s ago")
+        raise _in_use(place, f"{holder or 'unknown'}, lease renewed {max(seconds, 0):.0f} s ago")
     number = int(leases[-1].removeprefix(_LEASE)) + 1 if leases else 1
     name = f"{_LEASE}{number:09}"
     try:
         with place.files.open(place.at(name), "xb") as file:  # pipe_file would only look whether a folder has it
             file.write(own)
     except FileExistsError as error:
-        raise _taken(place, "started at the same moment") from error
+        raise _in_use(place, "started at the same moment") from error
     for old in leases:
         with suppress(FileNotFoundError):
             place.files.rm_file(place.at(old))
     return name
 
 
-def _taken(place: Place, holder: str) -> RunError:
+def _in_use(place: Place, holder: str) -> RunError:
     return RunError(
         f"Another job is using {place.address} ({holder}). Wait until it ends. The lease of a job that was killed ends "
         f"after {LEASE_SECONDS:.0f} s."
@@ -295,7 +295,7 @@ def _holds(place: Place, name: str, own: bytes) -> bool:
 
 def _check(place: Place, name: str, own: bytes) -> None:
     if not _holds(place, name, own):
-        raise _taken(place, "its lease replaced this job's, which was not renewed in time")
+        raise _in_use(place, "its lease replaced this job's, which was not renewed in time")
 
 
 def _renew(place: Place, name: str, own: bytes, ended: Event) -> None:

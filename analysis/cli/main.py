@@ -30,13 +30,14 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _run_folder(text: str) -> Path:
     """The folder of a run that is read; of one in a store, that of an up-to-date copy."""
-    if "://" not in text:
-        return Path(text)
+    place = _run_place(text)
+    if isinstance(place, Path):
+        return place
 
     from analysis.stores import local_copy
 
     try:
-        return local_copy(text)
+        return local_copy(place)
     except InvalidInput as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 

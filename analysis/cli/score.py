@@ -40,7 +40,7 @@ from analysis.runs.manifest import FEWEST_OFFSETS, Manifest, Request
 from analysis.runs.opened import Run, about_corrections, about_machines, open_run
 from analysis.runs.own import MOST_SECONDS, DetectorFile, Own, OwnMethod, collected, detector_files, note_of
 from analysis.runs.work import Source, answered_here, work
-from analysis.stores import Home, at_home, is_store
+from analysis.stores import Workspace, is_store, workspace
 from rauq.cli.commands import model_options
 from rauq.errors import InvalidInput
 from rauq.labels import number, running, size
@@ -207,13 +207,13 @@ def score(options: argparse.Namespace) -> int:
     console = Console(stderr=True, highlight=False)
     own = load_own(words_of(options.methods), seconds=options.method_seconds)
     source = _source(options, own)
-    with _at_home(options.out) as home, _signals(options.parent) as asked, shown(console) as tell:
-        _prepare(options, home, own, console)
+    with _workspace(options.out) as space, _signals(options.parent) as asked, shown(console) as tell:
+        _prepare(options, space, own, console)
         how: Any = {"own": own, "source": source, "mixed": options.mixed}
-        status = work(home.folder, on_progress=home.telling(tell), cancel=asked, **how)
+        status = work(space.folder, on_progress=space.reporting(tell), cancel=asked, **how)
     if status.state == "stopped":
         return 128 + (asked.number or signal.SIGINT)
-    print_summary(Console(highlight=False), open_run(home.folder))
+    print_summary(Console(highlight=False), open_run(space.folder))
     return 0
 
 
@@ -223,18 +223,18 @@ def add_methods(options: argparse.Namespace) -> int:
 
     judges = load_judges(**{name: getattr(options, name) or "" for name in _JUDGES})
     ids, files = _with_detectors(words_of(options.methods))
-    with _at_home(options.folder) as home:
-        run = answering.add_methods(home.folder, ids, judges=judges, detectors=files)
+    with _workspace(options.folder) as space:
+        run = answering.add_methods(space.folder, ids, judges=judges, detectors=files)
     print_summary(Console(highlight=False), run)
     return 0
 
 
-def _at_home(place: Path | str) -> AbstractContextManager[Home]:
+def _workspace(place: Path | str) -> AbstractContextManager[Workspace]:
     """Where a job works on its run; a host has no store, whose credentials would be its own."""
     if is_store(place) and is_hosted():
         message = f"A host writes runs into folders only: give one in place of {place}."
         raise InvalidInput(message)
-    return at_home(place)
+    return workspace(place)
 
 
 def _source(options: argparse.Namespace, own: Own) -> Source:
@@ -253,10 +253,10 @@ def _source(options: argparse.Namespace, own: Own) -> Source:
     return ray_source(options.on, models_per_gpu=options.models_per_gpu)
 
 
-def _prepare(options: argparse.Namespace, home: Home, own: Own, console: Console) -> None:
+def _prepare(options: argparse.Namespace, space: Workspace, own: Own, console: Console) -> None:
     again = ("methods",) if all(map(is_own, words_of(options.methods))) else ()  # a run cannot name these by itself
     if options.data or options.correct or options.incorrect:
-        _prepare_new(options, home, own, console)
+        _prepare_new(options, space, own, console)
     elif not options.resume:
         message = "Give a data set with --data, or resume the run in --out with --resume."
         raise InvalidInput(message)
@@ -268,7 +268,7 @@ def _prepare(options: argparse.Namespace, home: Home, own: Own, console: Console
         raise InvalidInput(message)
 
 
-def _prepare_new(options: argparse.Namespace, home: Home, own: Own, console: Console) -> None:
+def _prepare_new(options: argparse.Namespace, space: Workspace, own: Own, console: Console) -> None:
     model = whole_path(options.model or "atlas")
     ids = {note.module: note.id for note in own.notes}
     words, files = _with_detectors([ids.get(word, word) for word in words_of(options.methods)])
@@ -296,7 +296,7 @@ def _prepare_new(options: argparse.Namespace, home: Home, own: Own, console: Con
         **{name: whole_path(value) for name in _JUDGES if (value := getattr(options, name))},
         idf=str(options.idf.resolve()) if options.idf else None,
     )
-    _print_quality(prepare(home.folder, data, request, name=home.name), console)
+    _print_quality(prepare(space.folder, data, request, name=space.name), console)
     _print_size(data, request, console)
 
 

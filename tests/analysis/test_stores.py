@@ -17,7 +17,7 @@ from analysis.runs.job import Status
 from analysis.runs.opened import open_run
 from analysis.runs.work import work
 from analysis.scoring import score_run
-from analysis.stores import at_home, local_copy
+from analysis.stores import local_copy, workspace
 from rauq.checkpoints.store import PLACE_VARIABLE
 from rauq.errors import InvalidInput, MissingPackage, RunError
 from tests.robustness.ray_runs import contents
@@ -98,13 +98,13 @@ def same_but_created(found, expected):
 
 def test_a_run_in_a_store_that_is_stopped_and_resumed_elsewhere_is_that_of_a_folder(address, machine, plain):
     stop = AfterOne()
-    with at_home(address) as home:
-        assert worked_on(home.folder, on_progress=home.telling(stop), cancel=stop).state == "stopped"
+    with workspace(address) as space:
+        assert worked_on(space.folder, on_progress=space.reporting(stop), cancel=stop).state == "stopped"
     assert f"--out {address} --resume" in stop.status.message
     machine("second")
     assert len(open_run(local_copy(address)).answers) == SHARD
-    with at_home(address) as home:
-        begun = work(home.folder, on_progress=home.telling(lambda _status: None))
+    with workspace(address) as space:
+        begun = work(space.folder, on_progress=space.reporting(lambda _status: None))
         assert (begun.state, begun.saved) == ("finished", SHARDS * SHARD)
     machine("third")
     same_but_created(local_copy(address), plain)
@@ -112,13 +112,13 @@ def test_a_run_in_a_store_that_is_stopped_and_resumed_elsewhere_is_that_of_a_fol
 
 
 def test_a_table_is_uploaded_after_the_arrays_of_its_shard_and_shards_as_they_are_saved(address, monkeypatch):
-    with at_home(address) as home:
+    with workspace(address) as space:
         files, sent, saved = stores._place(address, "work").files, [], []
         put = files.put_file
         monkeypatch.setattr(
             files, "put_file", lambda here, there: (sent.append(there.rpartition("/")[2]), put(here, there))
         )
-        worked_on(home.folder, on_progress=home.telling(lambda status: saved.append((status.saved, len(sent)))))
+        worked_on(space.folder, on_progress=space.reporting(lambda status: saved.append((status.saved, len(sent)))))
     tables = [f"answers-0000{shard}.parquet" for shard in range(SHARDS)]
     assert [name for name in sent if name in tables] == tables
     for shard, table in enumerate(tables):
@@ -128,8 +128,8 @@ def test_a_table_is_uploaded_after_the_arrays_of_its_shard_and_shards_as_they_ar
 
 
 def test_a_reader_downloads_what_has_changed_and_forgets_what_is_gone(address, monkeypatch, plain, machine):
-    with at_home(address) as home:
-        fill(home.folder, plain)
+    with workspace(address) as space:
+        fill(space.folder, plain)
     machine("reader")
     files, got = stores._place(address, "read").files, []
     get = files.get_file
@@ -139,8 +139,8 @@ def test_a_reader_downloads_what_has_changed_and_forgets_what_is_gone(address, m
     assert (local_copy(address), len(got)) == (first, len(set(got)))
     (first / "manifest.json").write_text("damaged here")
     machine("first")
-    with at_home(address) as home:
-        (home.folder / "timings.jsonl").write_text("\n")
+    with workspace(address) as space:
+        (space.folder / "timings.jsonl").write_text("\n")
     files.rm_file(f"{stores._place(address, 'read').path}/answers-00002.parquet")
     machine("reader")
     got.clear()
@@ -154,13 +154,13 @@ def fill(folder, run):
 
 
 def test_a_second_job_is_refused_and_one_after_the_other_is_not(address, machine):
-    with at_home(address) as home:
-        (home.folder / "timings.jsonl").write_text("mine\n")
+    with workspace(address) as space:
+        (space.folder / "timings.jsonl").write_text("mine\n")
         machine("second")
         with pytest.raises(RunError, match=r"Another job is using .*process \d+, lease renewed \d+ s ago"):
-            next(iter_of(at_home(address)))
-    with at_home(address) as home:
-        assert (home.folder / "timings.jsonl").read_text() == "mine\n"
+            next(iter_of(workspace(address)))
+    with workspace(address) as space:
+        assert (space.folder / "timings.jsonl").read_text() == "mine\n"
     assert stores._leases(stores._place(address, "work")) == []
 
 
@@ -171,7 +171,7 @@ def iter_of(manager):
 
 def test_of_two_jobs_that_find_an_ended_lease_one_takes_the_next(address, monkeypatch):
     place, taken, barrier = stores._place(address, "work"), [], threading.Barrier(2)
-    assert stores._take(place, b"a, 1, x") == "lease-000000001"
+    assert stores._acquire(place, b"a, 1, x") == "lease-000000001"
     monkeypatch.setattr(stores, "LEASE_SECONDS", -1.0)
     age = stores._age
 
@@ -184,7 +184,7 @@ def test_of_two_jobs_that_find_an_ended_lease_one_takes_the_next(address, monkey
 
     def take(own):
         try:
-            taken.append(stores._take(place, own))
+            taken.append(stores._acquire(place, own))
         except RunError as error:
             taken.append(str(error))
 
@@ -197,14 +197,14 @@ def test_of_two_jobs_that_find_an_ended_lease_one_takes_the_next(address, monkey
 
 
 def test_a_job_whose_lease_another_has_replaced_writes_nothing(address, machine, monkeypatch, plain):
-    late = at_home(address)
-    home = late.__enter__()
+    late = workspace(address)
+    space = late.__enter__()
     monkeypatch.setattr(stores, "LEASE_SECONDS", -1.0)
     machine("second")
-    with at_home(address) as other:
+    with workspace(address) as other:
         fill(other.folder, plain)
     machine("first")
-    (home.folder / "manifest.json").write_text("late")
+    (space.folder / "manifest.json").write_text("late")
     with pytest.raises(RunError, match=r"its lease replaced this job's"):
         late.__exit__(None, None, None)
     machine("third")
@@ -222,7 +222,7 @@ def test_a_lease_is_renewed(address, monkeypatch):
             written.set()
 
     monkeypatch.setattr(place.files, "pipe_file", seen)
-    with at_home(address):
+    with workspace(address):
         assert written.wait(30)
 
 
@@ -243,7 +243,7 @@ def test_what_is_no_run_and_a_store_that_fails_are_told(s3, monkeypatch):
         local_copy(f"{s3}/nothing")
     with (
         pytest.raises(RunError, match=r"s3://no-bucket/run cannot be written \(FileNotFoundError"),
-        at_home("s3://no-bucket/run"),
+        workspace("s3://no-bucket/run"),
     ):
         pass
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
