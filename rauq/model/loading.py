@@ -11,7 +11,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rauq.arguments import Cancel, OnProgress
 from rauq.capture import tap
-from rauq.capture.quantised import quantisation_of, quantises_activations
+from rauq.capture.quantised import keep_dtype, quantisation_of, quantises_activations
 from rauq.capture.recompute import attends_to_later_tokens
 from rauq.capture.session import StepwiseSession, TappedSession
 from rauq.checkpoints.checkpoint import fetched, in_folder
@@ -104,7 +104,8 @@ def wrap(
 ) -> LanguageModel:
     """A language model that is in memory already, with the same check as in `load_model`.
 
-    It is put into evaluation mode, and stays as it is otherwise.
+    It is put into evaluation mode, 4-bit layers of bitsandbytes compute in the dtype that they were given on every CPU
+    (`rauq.capture.quantised.keep_dtype`), and it stays as it is otherwise.
 
     Args:
         model: A causal language model of transformers, quantised or not, or one with adapters of PEFT.
@@ -120,6 +121,7 @@ def wrap(
     check_kind(kind)
     _check_tokenizer(tokenizer)
     model = _causal_model(model).eval()
+    keep_dtype(model)
     name = name or _name_of(model)
     configured = _configured_end_ids(model)
     lm = LanguageModel(

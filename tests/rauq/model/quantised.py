@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.ao.quantization import quantize_dynamic
 
+from rauq.capture.quantised import quantises_activations
 from rauq.checkpoints import quantization
 from rauq.checkpoints.quantization import SCHEMES
 from rauq.errors import InvalidInput, MissingPackage, UnsupportedModel
@@ -67,6 +68,13 @@ def test_weights_alone_leave_batches_and_reading_as_they_are(loaded, scheme):
     for one, other in zip(single, lm.generate_batch(PROMPTS, max_new_tokens=6, stop=()), strict=True):
         assert_close(one, other, rows=6)
         assert_close(one, lm.read(one.prompt_ids.tolist(), one.answer_ids.tolist()), rows=6)
+
+
+def test_int4_is_computed_in_its_dtype_on_every_cpu(loaded, monkeypatch):
+    layers = [module for module in loaded["int4"].model.modules() if type(module).__name__ == "Linear4bit"]
+    assert layers and not any(layer.support_avx512bf16_for_cpu for layer in layers)
+    monkeypatch.setattr(layers[0].weight.quant_state, "packing_format_for_cpu", True, raising=False)
+    assert quantises_activations(loaded["int4"].model)  # packed before: it rounds them
 
 
 def dynamic():
