@@ -114,7 +114,7 @@ def _answered(place: tuple[str, int] | None, models_per_gpu: int, undone: Undone
         pool = _Pool(ray=ray, undone=undone, threads=threads, per_gpu=models_per_gpu, todo=deque(undone.shards))
         try:
             yield from pool.answered()
-        except ConnectionError as error:
+        except _faults(ray) as error:
             message = (
                 f"The connection to Ray was lost ({_first_line(error)}). Everything saved is intact: resume the run."
             )
@@ -183,12 +183,13 @@ def _connect(ray: Any, place: tuple[str, int] | None, scratch: str | None) -> No
         environment["py_modules"] = [str(Path(import_module(name).__path__[0])) for name in _MODULES]
         environment["excludes"] = ["**/__pycache__"]
         address = f"{_PREFIX}{place[0]}:{place[1]}"
-        refusals = (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError, import_module("grpc").RpcError)
+        refusals: tuple[type[Exception], ...] = (*_faults(ray), RuntimeError, ValueError)
         try:
             ray.init(address, runtime_env=environment, **quiet)
         except refusals as error:
+            said = " ".join(str(error).split())[:LONGEST_REASON]
             message = (
-                f"Ray at {address} refused the connection ({_cause(error)}). It has to have the version "
+                f"Ray at {address} refused the connection ({said}). It has to have the version "
                 f"{ray.__version__} of Ray, the same Python, and the same token, if any (RAY_AUTH_TOKEN)."
             )
             raise RunError(message) from error
@@ -219,8 +220,15 @@ def _probe(host: str, port: int) -> None:
             raise RunError(message) from error
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+def _faults(ray: Any) -> tuple[type[Exception], ...]:  # noqa: ANN401 - the module
+    """What Ray raises where its head, or the way to it, is gone."""
+    return ConnectionError, ray.exceptions.RayError, import_module("grpc").RpcError
+
+
+def _first_line(error: Exception) -> str:
+    details = getattr(error, "details", None)  # what an error of gRPC is about, in one line
+    said = str(details() if callable(details) else error).strip()
+    return (said or type(error).__name__).splitlines()[0]
 
 
 @dataclass(frozen=True, eq=False)

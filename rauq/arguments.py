@@ -32,7 +32,7 @@ def check_unicode(text: str) -> None:
         raise InvalidInput(message) from error
 
 
-OnProgress = Callable[[int, int], object]  # bytes done, bytes in all
+OnProgress = Callable[[int, int], object]  # how much is done, and how much there is
 
 
 class Cancel(Protocol):

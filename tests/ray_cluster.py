@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import uuid
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 MARK = "RAUQ_TEST_CLUSTER"
@@ -34,6 +34,13 @@ class Started:
         """Kill a process that answers a shard, once there is one; its id."""
         return kill_actor(self.mark)
 
+    def kill_head(self):
+        """Kill all of its processes, those of its nodes included."""
+        for pid in _marked(self.mark):
+            if pid != self.process.pid:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
     def _say(self, word):
         self.process.stdin.write(f"{word}\n")
         self.process.stdin.flush()
@@ -44,13 +51,17 @@ def kill_actor(mark):
     """Kill a process that answers a shard, among those with `mark` in their environment, once there is one; its id."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            pid = int(path.parent.name)
-            if mark in _read(path) and _title(pid).startswith("ray::Model.answer"):
+        for pid in _marked(mark):
+            if _title(pid).startswith("ray::Model.answer"):
                 os.kill(pid, signal.SIGKILL)
                 return pid
         time.sleep(POLL_SECONDS)
     raise TimeoutError
+
+
+def _marked(mark):
+    """Processes with `mark` in their environment."""
+    return [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/environ") if mark in _read(path)]
 
 
 def _read(path):

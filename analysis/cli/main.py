@@ -58,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_check(commands.add_parser("check", help="read all files of a run, and compare them with their checksums"))
     _add_report(commands.add_parser("report", help="write the tables and figures of a run"))
     _add_export(commands.add_parser("export", help="write the results of a run as Parquet, JSONL or a log of a tool"))
+    _add_import(commands.add_parser("import", help="unpack a run that was exported as a zip archive, and check it"))
     _add_tokens(commands.add_parser("tokens", help="compare how well signals find the wrong tokens of answers"))
     _add_train(commands.add_parser("train", help="fit a supervised method on the answers of runs"))
     _add_supervised(commands.add_parser("supervised", help="fit supervised methods on runs, and judge them"))
@@ -232,11 +233,11 @@ def _add_report(report: argparse.ArgumentParser) -> None:
 def _add_export(export: argparse.ArgumentParser) -> None:
     export.description = (
         "Write the results of a run, one row for each example: as a table (docs/results.md), or as a log of "
-        "inspect_ai, W&B or MLflow by their own clients, without a network."
+        "inspect_ai, W&B or MLflow by their own clients, without a network. zip: the whole run, for another machine."
     )
     export.set_defaults(run=_export)
     export.add_argument("folder", type=_run_folder, metavar="RUN", help="the folder of the run")
-    export.add_argument("--to", required=True, metavar="FORMAT", help="parquet, jsonl, inspect, wandb or mlflow")
+    export.add_argument("--to", required=True, metavar="FORMAT", help="parquet, jsonl, inspect, wandb, mlflow or zip")
     export.add_argument(
         "--out",
         type=Path,
@@ -244,6 +245,15 @@ def _add_export(export: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="a new file; for wandb and mlflow a folder, to which runs can be added",
     )
+
+
+def _add_import(imported: argparse.ArgumentParser) -> None:
+    imported.description = (
+        "Unpack a run that was exported as a zip archive, and check every number of it: some 1.5 ms an answer."
+    )
+    imported.set_defaults(run=_import)
+    imported.add_argument("archive", type=Path, metavar="FILE", help="the archive")
+    imported.add_argument("--out", type=Path, required=True, metavar="DIR", help="the new folder of the run")
 
 
 def _add_tokens(tokens: argparse.ArgumentParser) -> None:
@@ -406,12 +416,41 @@ def _export(options: argparse.Namespace) -> int:
     from analysis.report.export import about_missing, export_run
     from analysis.runs.opened import open_run
 
+    if options.to == "zip":
+        return _export_zip(options)
     run = open_run(options.folder)
     export_run(run, options.out, options.to)
     for said in (*run.faults, about_missing(run)):
         if said:
             say(said)
     sys.stdout.write(f"{running(str(options.out))}\n")
+    return DONE
+
+
+def _export_zip(options: argparse.Namespace) -> int:
+    from analysis.runs.archive import write_zip
+
+    write_zip(options.folder, options.out)
+    sys.stdout.write(f"{running(str(options.out))}\n")
+    return DONE
+
+
+def _import(options: argparse.Namespace) -> int:
+    from analysis.runs.archive import import_zip
+
+    def show(done: int, total: int) -> None:
+        if done % _PROGRESS_EVERY == 0:
+            say(f"{done:,} of {total:,} shards read")
+
+    try:
+        archive = options.archive.open("rb")
+    except OSError as error:
+        message = f"{options.archive} cannot be read: {error.strerror}. Give the path of an archive."
+        raise InvalidInput(message) from error
+    target = options.out.absolute()
+    with archive:
+        folder = import_zip(archive, target.parent, target.name, on_progress=show)
+    sys.stdout.write(f"{running(str(folder))}\n")
     return DONE
 
 

@@ -175,7 +175,7 @@ def _text(value: str) -> Text:
 
 
 _ASKED = (
-    *("model", "revision", "device", "dtype", "kind"),
+    *("model", "revision", "device", "device_map", "dtype", "kind"),
     *("columns", "limit", "per_group", "batch_size", "max_new_tokens"),
 )
 _JUDGES = ("nli", "similarity", "tagger")
@@ -274,7 +274,7 @@ def _prepare_new(options: argparse.Namespace, space: Workspace, own: Own, consol
     words, files = _with_detectors([ids.get(word, word) for word in words_of(options.methods)])
     given = (*ids.values(), *(file.method for file in files))
     data = _data(options, model)
-    _print_rejected(data, console)
+    _print_reading(data, console)
     request = request_for(
         data,
         model=model,
@@ -394,7 +394,10 @@ def _columns(text: str) -> Columns:
     return Columns(references=references, **found)
 
 
-def _print_rejected(data: DataSet, console: Console) -> None:
+def _print_reading(data: DataSet, console: Console) -> None:
+    """Say how the data set was read, and which rows were left out."""
+    for note in data.notes:
+        console.print(running(note), soft_wrap=True, markup=False)
     for row in data.rejected[:_MOST_REJECTED]:
         console.print(running(f"Row {row.row} is left out: {row.reason}"), soft_wrap=True, markup=False)
     if (more := len(data.rejected) - _MOST_REJECTED) > 0:

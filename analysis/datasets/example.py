@@ -74,9 +74,19 @@ class DataSet:
 
     @property
     def fingerprint(self) -> str:
-        """The sha256 of the examples: equal for the same prompts, and as it was before examples had wrong texts."""
-        rows = json.dumps([_fields(example) for example in self.examples], sort_keys=True)
-        return hashlib.sha256(rows.encode(errors="surrogatepass")).hexdigest()
+        """That of its examples: equal for the same prompts."""
+        return fingerprint(self.examples)
+
+
+def fingerprint(examples: Iterable[Example]) -> str:
+    """The sha256 of examples as one list in JSON, as it was before they had wrong texts."""
+    digest, before = hashlib.sha256(b"["), ""
+    for example in examples:
+        row = json.dumps(_fields(example), sort_keys=True)
+        digest.update((before + row).encode(errors="surrogatepass"))
+        before = ", "
+    digest.update(b"]")
+    return digest.hexdigest()
 
 
 def _fields(example: Example) -> dict[str, object]:

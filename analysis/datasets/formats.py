@@ -211,17 +211,18 @@ def _table(
     return make_table(name, tuple(columns), rows, rejected=rejected, notes=notes)
 
 
-MOST_BYTES = 512 * 2**20  # of unpacked values
+MOST_BYTES = 512 * 2**20  # of unpacked values, or as many for each row as this is for the rows of an upload
 
 
 def read_parquet(content: bytes, name: str, *, rows: int = MOST_ROWS) -> Table:
     """The first `rows` rows of a Parquet file.
 
     Raises:
-        InvalidInput: no Parquet, damaged, no row, or more than 512 MiB of values.
+        InvalidInput: no Parquet, damaged, no row, or more than 512 MiB of values, 5 KiB a row in a large file.
     """
+    most = max(MOST_BYTES, MOST_BYTES // MOST_ROWS * rows)
     try:
-        check_decoded(pa.BufferReader(content), most=MOST_BYTES, rows=rows)
+        check_decoded(pa.BufferReader(content), most=most, rows=rows)
         file = pq.ParquetFile(pa.BufferReader(content))
         read = _rows(file, rows)
     except TooLarge as error:

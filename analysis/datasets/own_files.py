@@ -17,7 +17,8 @@ from rauq.errors import InvalidInput
 from rauq.labels import size
 
 LARGEST_UPLOAD = 64 * 2**20  # bytes
-LARGEST_FILE = 200 * 2**20
+LARGEST_FILE = 16 * 2**30
+MOST_IN_A_FILE = 10_000_000  # rows of a file that a command names; all of them are in memory
 
 _PARQUET = b"PAR1"
 _FOREIGN = (
@@ -49,7 +50,7 @@ def read_table(content: bytes, name: str, *, rows: int = MOST_ROWS) -> Table:
 
 
 def read_file(path: Path) -> Table:
-    """The rows of a file of at most 200 MiB.
+    """The first ten million rows of a file of at most 16 GiB.
 
     Raises:
         InvalidInput: not readable, too large, empty, or not what its name says.
@@ -61,7 +62,7 @@ def read_file(path: Path) -> Table:
         message = f"{path} cannot be read: {error.strerror}. Give the path of a file."
         raise InvalidInput(message) from error
     _check_size(num_bytes, path.name, LARGEST_FILE)
-    return _read(content, path.name, largest=LARGEST_FILE, rows=MOST_ROWS)
+    return _read(content, path.name, largest=LARGEST_FILE, rows=MOST_IN_A_FILE)
 
 
 def _read(content: bytes, name: str, *, largest: int, rows: int) -> Table:
@@ -305,9 +306,10 @@ def _table_of(frame: pd.DataFrame, name: str) -> Table:
     if not isinstance(frame, pd.DataFrame):
         message = f"Got a {type(frame).__name__}; give a pandas DataFrame with a row for each prompt."
         raise InvalidInput(message)
-    columns = [_cells(frame.iloc[:MOST_ROWS, place]) for place in range(frame.shape[1])]
+    most = MOST_IN_A_FILE
+    columns = [_cells(frame.iloc[:most, place]) for place in range(frame.shape[1])]
     rows = dict(enumerate(zip(*columns, strict=True), 1))
-    return make_table(name, list(frame.columns), rows, notes=cut_note(max(0, len(frame) - MOST_ROWS), rows=MOST_ROWS))
+    return make_table(name, list(frame.columns), rows, notes=cut_note(max(0, len(frame) - most), rows=most))
 
 
 def _cells(column: pd.Series) -> list[Any]:

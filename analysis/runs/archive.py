@@ -1,14 +1,17 @@
 """A run as one zip archive, for another machine; what comes in is bounded, and validated to the last number."""
 
+import os
 import shutil
 import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import product
+from functools import partial
+from itertools import groupby, product
+from os import SEEK_END
 from pathlib import Path
 from typing import IO, Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
@@ -20,7 +23,7 @@ from analysis.answer_sets.heads import NO_HEAD
 from analysis.datasets.example import Example
 from analysis.datasets.formats import check_decoded
 from analysis.runs import corrections
-from analysis.runs.create import EXAMPLES, check_examples, read_examples
+from analysis.runs.create import EXAMPLES, ExamplesFile, check_examples
 from analysis.runs.job import read_status, write_status
 from analysis.runs.library import folder_of
 from analysis.runs.manifest import (
@@ -28,12 +31,14 @@ from analysis.runs.manifest import (
     LARGEST_MANIFEST,
     LONGEST_REASON,
     MANIFEST,
+    MOST_EXAMPLES,
     TIMINGS,
     cannot_write,
     is_exported,
     read_manifest,
+    write_whole,
 )
-from analysis.runs.opened import Run, Shard, TokenChoice, means, open_run, picks
+from analysis.runs.opened import Run, Shard, TokenChoice, means, open_run, part_of, picks
 from analysis.runs.shard import (
     ADDED,
     ALIGNMENTS,
@@ -45,18 +50,18 @@ from analysis.runs.shard import (
     extras_path,
     traces_path,
 )
-from analysis.runs.timings import LARGEST_TIMINGS
 from analysis.runs.traces import facts_in, traces_in
-from rauq.errors import RunError
+from rauq.arguments import OnProgress
+from rauq.errors import InvalidInput, RunError
 from rauq.labels import size
 from rauq.trace.file import faults
 from rauq.trace.parts import answer_text
 from rauq.trace.trace import Trace
 
-LARGEST_ARCHIVE = 8 * 2**30  # bytes, unpacked
-LARGEST_TABLE = 2**30  # bytes of one table, unpacked
-MOST_ROWS = 1_000_000
+LARGEST_GROWTH = 8 * 2**30  # bytes to which an archive may unpack beyond its own size
+MOST_FILES, LEAST_FILE = 20_000, 4096  # files of any archive, and one more for so many bytes of a large one
 
+_TOGETHER = 20_000  # answers, whose weights are looked at together
 _TEXTS = 8  # of an example: prompt, question, source, answer, references
 _CORRECTION, _TIMES = 200, 4096  # bytes of a file for each example, generously
 _HEADER = 64 * 2**10  # bytes of what a file of arrays says of itself
@@ -67,34 +72,30 @@ _CHOICES: tuple[TokenChoice, ...] = ("all", "fact")
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """The most that an archive from elsewhere may hold; a run in the folder of runs may be larger.
+    """The most that an archive from elsewhere may hold.
 
-    `unpacked`: bytes of all files, and of all tables once they are decoded; `rows` of examples, whose prompts and
+    `unpacked`: bytes of all `files`, and of all tables once they are decoded; `rows` of examples, whose prompts and
     answers have at most `characters` each.
     """
 
-    unpacked: int = LARGEST_ARCHIVE
-    rows: int = MOST_ROWS
+    unpacked: int = LARGEST_GROWTH
+    files: int = MOST_FILES
+    rows: int = MOST_EXAMPLES
     characters: int = sys.maxsize
 
     @property
-    def table(self) -> int:
-        """Bytes of one table, packed or decoded."""
-        return min(LARGEST_TABLE, self.together)
-
-    @property
     def together(self) -> int:
-        """Bytes of what is read of all tables at once, decoded."""
+        """Bytes of one table, packed or decoded, and of what is read of all tables at once, decoded."""
         return min(self.unpacked, _TEXTS * self.rows * self.characters)
 
     def of_file(self, name: str) -> int:
         """Bytes of the file of this name, by its role."""
         if name.endswith(".parquet"):
-            return self.table
+            return self.together
         small = {
             MANIFEST: LARGEST_MANIFEST,
             CORRECTIONS: min(corrections.LARGEST, _CORRECTION * (self.rows + 1)),
-            TIMINGS: min(LARGEST_TIMINGS, _TIMES * (self.rows + 1)),
+            TIMINGS: _TIMES * (self.rows + 1),
         }
         return small.get(name, self.unpacked)
 
@@ -102,7 +103,14 @@ class Bounds:
 _OWN = Bounds()
 
 
-def validate(folder: Path, *, bounds: Bounds = _OWN) -> None:
+def bounds_of(archive: IO[bytes]) -> Bounds:
+    """Those of an archive that the user of this machine gives: they grow with its size."""
+    packed = archive.seek(0, SEEK_END)
+    archive.seek(0)
+    return Bounds(unpacked=LARGEST_GROWTH + packed, files=MOST_FILES + packed // LEAST_FILE)
+
+
+def validate(folder: Path, *, bounds: Bounds = _OWN, on_progress: OnProgress | None = None) -> None:
     """Check the files of a run: every file is complete, every number is possible, and nothing is beyond the bounds.
 
     Shards may be missing, as they are before a run is finished.
@@ -121,7 +129,7 @@ def validate(folder: Path, *, bounds: Bounds = _OWN) -> None:
     unnamed = () if manifest.request.keep else folder.glob("extras-*")
     _refuse(f"it holds {path.name}, and its manifest keeps no extras" for path in unnamed)
     _refuse(_size_faults(sizes, bounds))
-    examples = read_examples(folder)
+    examples = ExamplesFile(folder)
     _check_texts(examples, bounds.characters)
     check_examples(folder, manifest, examples)
     if manifest.answerer is not None:
@@ -129,15 +137,26 @@ def validate(folder: Path, *, bounds: Bounds = _OWN) -> None:
         whole = {shard.number for shard in run.shards}
         _refuse(f"shard {number} is broken" for number in shards if number not in whole)
         _refuse(f"the method {name} cannot be read" for name in manifest.added_methods if name not in run.reasons)
-        _refuse(fault for shard in run.shards for fault in _shard_faults(run, shard))
+        for done, shard in enumerate(run.shards, 1):
+            _refuse(_shard_faults(run, shard))
+            if on_progress is not None:
+                on_progress(done, len(run.shards))
         _refuse(_uncertainty_faults(run))
-        _refuse(_mean_faults(run))
-        _refuse(_pick_faults(run))
+        for part in _parts(run):
+            _refuse(_mean_faults(part))
+            _refuse(_pick_faults(part))
 
 
-def _check_texts(examples: tuple[Example, ...], characters: int) -> None:
-    _check_most("characters of a prompt", max(len(example.prompt) for example in examples), characters)
-    _check_most("characters of an answer", max(len(example.answer or "") for example in examples), characters)
+def _parts(run: Run) -> Iterator[Run]:
+    """The run in parts of successive shards, whose weights fit into memory."""
+    for _, shards in groupby(run.shards, key=lambda shard: shard.start // _TOGETHER):
+        yield part_of(run, tuple(shards))
+
+
+def _check_texts(examples: Iterable[Example], characters: int) -> None:
+    for example in examples:
+        _check_most("characters of a prompt", len(example.prompt), characters)
+        _check_most("characters of an answer", len(example.answer or ""), characters)
 
 
 def _check_most(what: str, number: int, most: int) -> None:
@@ -160,7 +179,7 @@ def _size_faults(sizes: Mapping[Path, int], bounds: Bounds) -> Iterator[str]:
             if (found := pq.read_metadata(path).num_rows) != num_rows:
                 yield f"{path.name} has {found:,} rows, not {num_rows:,}"
                 return
-            left -= check_decoded(path, most=min(left, bounds.table))
+            left -= check_decoded(path, most=min(left, bounds.together))
             left_together -= check_decoded(path, most=left_together, columns=[*LIGHT.names, *ADDED.names])
         except UNREADABLE as error:
             yield f"{path.name} cannot be read ({error})"
@@ -215,7 +234,6 @@ def _pick_faults(run: Run) -> Iterator[str]:
             yield f"a selected head is not one of the {run.answerer.num_heads} of its layer (alignment {alignment})"
 
 
-MOST_FILES = 20_000
 _MOST_TIMES = 200  # as large unpacked as packed: a real run is about as large as its archive
 
 _BLOCK = 2**20
@@ -233,10 +251,7 @@ def export_zip(folder: Path) -> IO[bytes]:
     read_manifest(folder)
     archive = tempfile.TemporaryFile()  # noqa: SIM115 - the caller's to close
     try:
-        with ZipFile(archive, "w", ZIP_STORED) as files:
-            for path in sorted(path for path in folder.iterdir() if is_exported(path.name)):
-                with path.open("rb") as source, files.open(ZipInfo(path.name), "w", force_zip64=True) as target:
-                    shutil.copyfileobj(source, target, _BLOCK)
+        _pack(folder, archive)
     except OSError as error:
         archive.close()
         message = (
@@ -247,14 +262,43 @@ def export_zip(folder: Path) -> IO[bytes]:
     return archive
 
 
-def import_zip(archive: IO[bytes], root: Path, name: str) -> Path:
+def write_zip(folder: Path, path: Path) -> None:
+    """Write what `export_zip` gives into a new file, whole or not at all.
+
+    Raises:
+        InvalidInput: the file exists.
+        RunError: as in `export_zip`.
+    """
+    read_manifest(folder)
+    if os.path.lexists(path):
+        message = f"{path} exists. Give a new path, or delete it first."
+        raise InvalidInput(message)
+
+    def pack(part: Path) -> None:
+        with part.open("wb") as archive:
+            _pack(folder, archive)
+
+    write_whole(path, pack)
+
+
+def _pack(folder: Path, archive: IO[bytes]) -> None:
+    with ZipFile(archive, "w", ZIP_STORED) as files:
+        for path in sorted(path for path in folder.iterdir() if is_exported(path.name)):
+            with path.open("rb") as source, files.open(ZipInfo(path.name), "w", force_zip64=True) as target:
+                shutil.copyfileobj(source, target, _BLOCK)
+
+
+def import_zip(archive: IO[bytes], root: Path, name: str, *, on_progress: OnProgress | None = None) -> Path:
     """Unpack a run that `export_zip` packed, and return its folder; it is there once all of it was looked through.
+
+    `on_progress` is told how many of its shards were.
 
     Raises:
         InvalidInput: no run can have this name.
         RunError: the name is taken, this is no archive of a run, it is damaged or too large, or the disk is full.
     """
-    return place_run(root, name, lambda folder: unpack(archive, folder))
+    fill = partial(unpack, archive, bounds=bounds_of(archive), on_progress=on_progress)
+    return place_run(root, name, fill)
 
 
 def place_run(root: Path, name: str, fill: Callable[[Path], object]) -> Path:
@@ -281,7 +325,7 @@ def place_run(root: Path, name: str, fill: Callable[[Path], object]) -> Path:
     return target
 
 
-def unpack(archive: IO[bytes], folder: Path, *, bounds: Bounds = _OWN) -> None:
+def unpack(archive: IO[bytes], folder: Path, *, bounds: Bounds = _OWN, on_progress: OnProgress | None = None) -> None:
     """Unpack an archive into the folder of a run, and check all of it.
 
     Raises:
@@ -299,7 +343,7 @@ def unpack(archive: IO[bytes], folder: Path, *, bounds: Bounds = _OWN) -> None:
     except (BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, zlib.error) as error:
         message = f"This is not an archive of a run, or it is damaged ({error}). Export the run again."
         raise RunError(message) from error
-    validate(folder, bounds=bounds)
+    validate(folder, bounds=bounds, on_progress=on_progress)
 
 
 def _check_entries(entries: list[ZipInfo], bounds: Bounds) -> None:
@@ -312,8 +356,8 @@ def _check_entries(entries: list[ZipInfo], bounds: Bounds) -> None:
         reason = f"it holds {_named(foreign[0])}, which is not a file of a run"
     elif MANIFEST not in names:
         reason = f"it has no {MANIFEST}"
-    elif len(set(names)) < len(names) or len(names) > MOST_FILES:
-        reason = f"it has {len(names):,} files, some of one name, or more than {MOST_FILES:,}"
+    elif len(set(names)) < len(names) or len(names) > bounds.files:
+        reason = f"it has {len(names):,} files, some of one name, or more than {bounds.files:,}"
     elif large:
         most = size(bounds.of_file(large[0].filename))
         reason = f"its {large[0].filename} unpacks to {size(large[0].file_size)}, and at most {most} are allowed"

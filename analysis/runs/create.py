@@ -4,11 +4,11 @@ import json
 import math
 import os
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args
@@ -16,7 +16,7 @@ from typing import Any, get_args
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analysis.datasets.example import DataSet, Example
+from analysis.datasets.example import DataSet, Example, fingerprint
 from analysis.quality.facts import known_facts
 from analysis.quality.measures import OWN, measure
 from analysis.runs.job import LOCK, only_job
@@ -38,6 +38,7 @@ from analysis.runs.own import changed, check_unseen, needs_of, row_of
 from analysis.runs.shard import ALIGNMENTS, LIGHT, OFFSETS
 from analysis.typed_json import parsed
 from rauq.checkpoints.folders import looks_like_path
+from rauq.checkpoints.kinds import AUTO
 from rauq.errors import InvalidInput, RunError
 from rauq.methods.method import Need
 from rauq.methods.table import METHODS
@@ -110,7 +111,8 @@ class ExamplesFile:
         return self._ends[-1] if self._ends else 0
 
     def __iter__(self) -> Iterator[Example]:
-        return map(self.__getitem__, range(len(self)))
+        starts = [0, *self._ends]
+        return chain.from_iterable(map(self.read, map(range, starts, self._ends)))
 
     def __getitem__(self, number: int) -> Example:
         place = range(len(self))[number]
@@ -147,14 +149,13 @@ class ExamplesFile:
         return RunError(f"{self._path} cannot be read ({reason}). Restore it from a copy of the run.")
 
 
-def check_examples(folder: Path, manifest: Manifest, examples: tuple[Example, ...]) -> None:
+def check_examples(folder: Path, manifest: Manifest, examples: Iterable[Example]) -> None:
     """Check that the examples in the folder of a run match its request.
 
     Raises:
         RunError: they are not.
     """
-    request = manifest.request
-    if DataSet(name=request.data, examples=examples).fingerprint != request.data_sha256:
+    if fingerprint(examples) != manifest.request.data_sha256:
         message = f"The examples in {folder} do not match its manifest. Restore them from a copy of the run."
         raise RunError(message)
 
@@ -388,6 +389,12 @@ def _check(request: Request) -> None:
     _check_kept(request)
     if request.stored_layers not in get_args(StoredLayers):
         message = f"Unknown layers {request.stored_layers!r}; choose from {', '.join(get_args(StoredLayers))}."
+        raise InvalidInput(message)
+    if request.device_map not in (None, AUTO) or (request.device_map and request.device != AUTO):
+        message = (
+            f"Got the device map {request.device_map!r} and the device {request.device!r}. A run's device map is auto "
+            "or None, and chooses the devices itself: leave the device at auto."
+        )
         raise InvalidInput(message)
     sizes = (
         ("examples", request.count, MOST_EXAMPLES),

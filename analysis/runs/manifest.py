@@ -46,15 +46,16 @@ class Request:
     """What was asked for. Nothing in it needs the model, and all of it decides what the answers are.
 
     `model`: atlas, a hub id or a folder. `revision`: its branch, tag or commit on the hub, or a GGUF file's sha256;
-    None is main, or the file as it is. `data`: name of the data set, `data_sha256` its fingerprint. `quality`: id of
-    the measure, `weights`: the folder of its model, if it has one. `stored_layers`: whose attention is kept token by
-    token. Shards hold `shard_size` examples each, by their number; batches do not cross shards. `methods`: ids of
-    `rauq.METHODS`, or of one that another version has; those that compare samples are given `samples` of them, drawn
-    by `seed`. `own_methods`: those of them that are the user's own; `own_quality`: the user's function of quality,
-    where that is the measure. `detectors`: the files of those that are supervised. `offsets`: how many keys back
-    attention is kept token by token; `keep`: extras of a trace (`rauq.trace.extras`) that are kept on disk. `nli`,
-    `similarity`, `tagger`, `idf`: the models and the file that others ask, by name or path; "" where there is none.
-    `threads`: those that torch computes with, which decide how sums round; None: those of the process that starts it.
+    None is main, or the file as it is. `device_map`: auto for a model larger than a device. `data`: name of the data
+    set, `data_sha256` its fingerprint. `quality`: id of the measure, `weights`: the folder of its model, if it has one.
+    `stored_layers`: whose attention is kept token by token. Shards hold `shard_size` examples each, by their number;
+    batches do not cross shards. `methods`: ids of `rauq.METHODS`, or of one that another version has; those that
+    compare samples are given `samples` of them, drawn by `seed`. `own_methods`: those of them that are the user's own;
+    `own_quality`: the user's function of quality, where that is the measure. `detectors`: the files of those that are
+    supervised. `offsets`: how many keys back attention is kept token by token; `keep`: extras of a trace
+    (`rauq.trace.extras`) that are kept on disk. `nli`, `similarity`, `tagger`, `idf`: the models and the file that
+    others ask, by name or path; "" where there is none. `threads`: those that torch computes with, which decide how
+    sums round; None: those of the process that starts it.
     """
 
     model: str
@@ -66,6 +67,7 @@ class Request:
     revision: str | None = None
     kind: Kind | None = None
     device: str = "auto"
+    device_map: Literal["auto"] | None = None
     dtype: str = "auto"
     max_new_tokens: Annotated[int, Field(ge=1, le=MOST_ANSWER_TOKENS)] = 128
     stop: tuple[str, ...] | None = None

@@ -49,7 +49,12 @@ def load_for(request: Request) -> "LanguageModel":
     from rauq.model.loading import load_model
 
     return load_model(
-        request.model, device=request.device, dtype=request.dtype, revision=request.revision, kind=request.kind
+        request.model,
+        device=request.device,
+        device_map=request.device_map,
+        dtype=request.dtype,
+        revision=request.revision,
+        kind=request.kind,
     )
 
 

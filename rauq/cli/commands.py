@@ -14,8 +14,13 @@ DONE, KNOWN_ERROR, BAD_INPUT, STOPPED = 0, 1, 2, 130
 
 
 def add_model_options(parser: argparse._ActionsContainer) -> None:
-    """Add --device, --dtype and --kind, which are None where they are not given; `model_options` reads them."""
+    """Add the options of loading, which are None where they are not given; `model_options` reads them."""
     parser.add_argument("--device", metavar="D", help="auto (default: a GPU if there is one), cpu, mps, cuda or cuda:N")
+    parser.add_argument(
+        "--device-map",
+        choices=(AUTO,),
+        help="auto: for a model larger than a device, fill GPUs, then main memory, then leave the rest on the disk",
+    )
     parser.add_argument(
         "--dtype", choices=DTYPES, help="precision; default auto: float32 on the CPU, else what the checkpoint has"
     )
@@ -25,9 +30,10 @@ def add_model_options(parser: argparse._ActionsContainer) -> None:
 
 
 def model_options(options: argparse.Namespace) -> dict[str, Any]:
-    """Device, dtype and kind as `rauq.load_model` takes them."""
+    """The options of loading as `rauq.load_model` takes them."""
     kind = None if options.kind == AUTO else options.kind
-    return {"device": options.device or AUTO, "dtype": options.dtype or AUTO, "kind": kind}
+    how = {"device": options.device or AUTO, "device_map": options.device_map, "dtype": options.dtype or AUTO}
+    return {**how, "kind": kind}
 
 
 def exit_code(command: Callable[[], int], *, name: str) -> int:

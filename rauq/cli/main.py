@@ -39,6 +39,7 @@ COMMANDS = (
     _of_sets("supervised", "fit supervised methods on runs, and judge them"),
     _of_sets("check", "compare the files of a run with their checksums"),
     _of_sets("export", "write the results of a run in other formats"),
+    _of_sets("import", "unpack a run that was exported as a zip archive"),
     _of_sets("convert", "convert the checkpoint of AlignScore or COMET"),
     _of_sets("idf", "count document frequencies of a model's tokens"),
     Command(name="models", about="list the models with a short name, or get one", module="rauq.cli.inspect"),
@@ -76,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=f"rauq {__version__}", help=argparse.SUPPRESS)
-    commands = parser.add_argument_group("commands", "\n".join(f"{one.name:<13}{one.about}" for one in COMMANDS))
+    commands = parser.add_argument_group(description="\n".join(f"{one.name:<13}{one.about}" for one in COMMANDS))
     commands.add_argument("command", choices=[one.name for one in COMMANDS], metavar="COMMAND", help=argparse.SUPPRESS)
     commands.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser

@@ -18,6 +18,7 @@ from analysis.runs.create import prepare, request_for
 from analysis.runs.job import read_status
 from analysis.runs.manifest import is_of_run
 from benchmarks.support.recording import measured, tell
+from rauq.cli.commands import KNOWN_ERROR
 from tests.ray_cluster import ROOT, Started, cluster
 
 MODEL, DATA = "smollm2", "facts"
@@ -78,6 +79,16 @@ def killed_driver(job: Job, running: Started, folder: Path) -> Job:
     return score(folder, "--on", running.address)
 
 
+def killed_head(job: Job, running: Started, folder: Path) -> Job:
+    """Kill the cluster while both answer, and resume the run without one, once the command has said so."""
+    _wait_for_shards(folder, 2)
+    running.kill_head()
+    said, _ = job.communicate(timeout=PATIENCE)
+    if job.returncode != KNOWN_ERROR or "The connection to Ray was lost" not in said:
+        raise RuntimeError(said)
+    return score(folder)
+
+
 Disturbance = Callable[[Job, Started, Path], Job]
 """Does something to a run and its cluster, and returns the command that ends the run."""
 
@@ -87,6 +98,7 @@ DISTURBED: MappingProxyType[str, Disturbance] = MappingProxyType(
         "an actor is killed": killed_actor,
         "a node is lost": lost_node,
         "the driver is killed, the run resumed": killed_driver,
+        "the head dies, the run resumed without Ray": killed_head,
     }
 )
 
@@ -108,7 +120,7 @@ def _cluster(actors: int) -> Iterator[Started]:
 
 
 def measure() -> Record:
-    """Answer one data set plainly, by 1, 2 and 4 actors, and three times with a disturbance."""
+    """Answer one data set plainly, by 1, 2 and 4 actors, and each time with a disturbance."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         new = folder / "new"
@@ -161,7 +173,8 @@ def _record(runs: list[Ended]) -> Record:
         about=f"{MODEL} answers {answers} questions about facts, {TOKENS} tokens each, in {SHARDS} shards: in one "
         "process, and over the client port of a cluster on this machine that has a node, declared with one processor, "
         "for each actor. Every process computes with one thread. A disturbed run has two actors: one is killed with "
-        "SIGKILL while it answers, a node is taken away, or the command itself is killed and repeated.",
+        "SIGKILL while it answers, a node is taken away, the command itself is killed and repeated, or the whole "
+        "cluster is killed and the command repeated without it.",
         columns=("run", "actors", "seconds", "answering, s", "answers per minute", "files that differ"),
         rows=[
             (run.case, run.actors, run.seconds, run.answering, 60 * answers / run.seconds, len(run.differing))

@@ -126,7 +126,7 @@ def _undo(run: Listed) -> None:
         shared_state.notify("All corrections are undone.")
 
 
-_HELP = "Unpack a larger archive by hand, into a folder of its own next to the other runs."
+_HELP = "A larger archive is imported by the command python -m analysis import."
 _OPEN, _UPLOAD, _UPLOADS = "import_run", "import_run_", "_import_runs"
 
 

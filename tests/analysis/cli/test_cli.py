@@ -15,6 +15,7 @@ from analysis.runs.shard import answers_path
 from analysis.runs.traces import trace
 from analysis.runs.work import load_for
 from pages.ui.runs.listing import about_request
+from rauq.checkpoints import placement
 from rauq.errors import ModelNotFound
 from tests.architectures import save_tiny
 from tests.gguf_files import save_gguf
@@ -30,7 +31,8 @@ def model(tmp_path_factory):
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
     file = tmp_path_factory.mktemp("data") / "asked.csv"
-    file.write_text("question,answer,right\nWhere?,Oslo,yes\nWhen?,Now\x1b[2J,no\n,Never,no\n")
+    rows = "question,answer,right\nO\u00f9?,Oslo,yes\nWhen?,Now\x1b[2J,no\n,Never,no\n"
+    file.write_bytes(rows.encode("windows-1252"))
     return str(file)
 
 
@@ -51,6 +53,7 @@ def test_a_file_is_scored_and_its_table_printed(model, table, tmp_path, capsys):
     asked += ["--methods", "default", "eigen_score", "--samples", "2", "--seed", "7"]
     assert main.main(asked) == 0
     said = capsys.readouterr()
+    assert "it was read as Windows-1252" in said.err
     assert "Row 3 is left out" in said.err
     assert "finished: 2 of 2" in said.err
     for words in ("Answers", "share", "RAUQ", "Mean Token Entropy", "EigenScore", "PRR", "ROC-AUC"):
@@ -61,6 +64,22 @@ def test_a_file_is_scored_and_its_table_printed(model, table, tmp_path, capsys):
     assert (request.methods[-1], request.samples, request.seed) == ("eigen_score", 2, 7)
     assert main.main(["score", "--out", str(out), "--resume"]) == 0
     assert main.main(asked) == 0
+
+
+def test_a_model_larger_than_memory_is_left_on_the_disk(model, table, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(placement.torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr(placement, "free_main_memory", lambda: 60_000)
+    asked = ["score", "--model", model, "--data", table, "--max-new-tokens", "3"]
+    whole, placed = tmp_path / "whole", tmp_path / "placed"
+    assert main.main([*asked, "--out", str(whole)]) == 0
+    assert main.main([*asked, "--out", str(placed), "--device-map", "auto"]) == 0
+    assert read_manifest(placed).request.device_map == "auto"
+    assert load_for(read_manifest(placed).request).device.type == "cpu"
+    assert "disk" in load_for(read_manifest(placed).request).model.hf_device_map.values()
+    assert answers_path(placed, 0).read_bytes() == answers_path(whole, 0).read_bytes()
+    capsys.readouterr()
+    assert main.main([*asked, "--out", str(tmp_path / "no"), "--device-map", "auto", "--device", "cpu"]) == 2
+    assert "leave the device at auto" in capsys.readouterr().err
 
 
 def test_extras_are_kept_their_size_is_told_and_methods_are_added(model, table, tmp_path, capsys):

@@ -81,7 +81,7 @@ def test_a_column_that_is_not_there_is_refused():
 
 
 def test_rows_beyond_the_most_are_said(monkeypatch):
-    monkeypatch.setattr("analysis.datasets.own_files.MOST_ROWS", 2)
+    monkeypatch.setattr("analysis.datasets.own_files.MOST_IN_A_FILE", 2)
     found = analysis.data_set(pd.DataFrame({"prompt": list("abcd")}))
     assert len(found.examples) == 2
     assert "2 more were left out" in found.notes[0]

@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from analysis.cli import main
+from analysis.datasets.own_files import MOST_IN_A_FILE
 from analysis.runs import archive
-from analysis.runs.archive import export_zip, import_zip
+from analysis.runs.archive import bounds_of, export_zip, import_zip
 from analysis.runs.job import STATUS, read_status
-from analysis.runs.manifest import MANIFEST, is_exported, read_manifest, write_manifest
+from analysis.runs.manifest import MANIFEST, MOST_EXAMPLES, is_exported, read_manifest, write_manifest
+from analysis.runs.opened import open_run
+from rauq.cli.commands import BAD_INPUT, DONE, KNOWN_ERROR
 from rauq.errors import InvalidInput, RunError
 from tests.analysis.uploads.bombs import Nameless
 from tests.shards import rewrite
@@ -53,6 +57,44 @@ def test_an_imported_run_equals_the_exported_one(packed, finished_run, tmp_path)
     status = read_status(folder)
     assert (status.state, status.saved, status.failed) == ("finished", 13, 1)
     assert list(folder.parent.iterdir()) == [folder]
+
+
+def test_the_command_writes_an_archive_and_takes_it_in(packed, finished, tmp_path, capsys):
+    file, folder = tmp_path / "run.zip", tmp_path / "taken" / "again"
+    out, taken_in = ["--out", str(file)], ["import", str(file), "--out", str(folder)]
+    assert main.main(["export", str(finished), "--to", "zip", *out]) == DONE
+    assert file.read_bytes() == packed
+    assert main.main(taken_in) == DONE
+    assert capsys.readouterr().out.split() == [str(file), str(folder)]
+    assert exported(folder) == exported(finished)
+    assert main.main(["export", str(finished), "--to", "zip", *out]) == BAD_INPUT  # the file exists
+    assert main.main(taken_in) == KNOWN_ERROR  # the run exists
+    assert main.main(["import", str(tmp_path / "none.zip"), "--out", str(folder)]) == BAD_INPUT
+    said = capsys.readouterr().err
+    assert "run.zip exists" in said
+    assert "A run again already exists" in said
+    assert "none.zip cannot be read: No such file" in said
+
+
+def test_bounds_grow_with_the_archive_up_to_ten_million_answers():
+    class Large(io.BytesIO):
+        def seek(self, offset, whence=0):
+            return 250 * 10**9 if whence else offset
+
+    bounds = bounds_of(Large())
+    assert bounds.rows == MOST_EXAMPLES == MOST_IN_A_FILE == 10_000_000
+    assert bounds.unpacked > 250 * 10**9
+    assert bounds.files > 2 * MOST_EXAMPLES // 32  # two files for each shard of the usual size
+    assert bounds_of(io.BytesIO(bytes(5000))).files == 20_001
+
+
+def test_weights_are_looked_at_in_parts(packed, tmp_path, monkeypatch):
+    parts = []
+    monkeypatch.setattr(archive, "_TOGETHER", 4)
+    monkeypatch.setattr(archive, "_mean_faults", lambda run: parts.append(run.answers["number"].tolist()) or iter(()))
+    folder = import_zip(io.BytesIO(packed), tmp_path / "runs", "run")
+    assert len(parts) > 1
+    assert [number for part in parts for number in part] == open_run(folder).answers["number"].tolist()
 
 
 def test_equal_runs_are_equal_archives(packed, finished):
@@ -203,9 +245,9 @@ def test_a_reason_is_short_and_so_are_the_times(finished, tmp_path, monkeypatch)
     rewrite(finished, 0, lambda row: row | {"values": [float("nan")] * 7, "reasons": ["x" * 10_000] * 7})
     with export_zip(finished) as file:
         refused(file, tmp_path / "runs", "more than 1,000 characters")
-    monkeypatch.setattr("analysis.runs.archive.LARGEST_TIMINGS", 10)
+    monkeypatch.setattr("analysis.runs.archive._TIMES", 0)
     with export_zip(finished) as file:
-        refused(file, tmp_path / "runs", r"its timings.jsonl unpacks to .*, and at most 10 bytes are allowed")
+        refused(file, tmp_path / "runs", r"its timings.jsonl unpacks to .*, and at most 0 bytes are allowed")
 
 
 def put(value):

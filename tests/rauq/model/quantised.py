@@ -72,7 +72,7 @@ def test_weights_alone_leave_batches_and_reading_as_they_are(loaded, scheme):
 
 def test_int4_is_computed_in_its_dtype_on_every_cpu(loaded, monkeypatch):
     layers = [module for module in loaded["int4"].model.modules() if type(module).__name__ == "Linear4bit"]
-    assert layers and not any(layer.support_avx512bf16_for_cpu for layer in layers)
+    assert {layer.support_avx512bf16_for_cpu for layer in layers} == {False}
     monkeypatch.setattr(layers[0].weight.quant_state, "packing_format_for_cpu", True, raising=False)
     assert quantises_activations(loaded["int4"].model)  # packed before: it rounds them
 
