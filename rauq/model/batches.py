@@ -27,14 +27,19 @@ def in_batches(
     Raises:
         InvalidInput: `size` is not a whole number or below 1, or `items` is one text or not iterable.
     """
-    _refuse_one(items)
+    refuse_one(items)
     if not (is_whole(size) and size >= 1):
         message = f"Got batch_size={size!r}; it must be a whole number, at least 1."
         raise InvalidInput(message)
     return _outcomes(iter(items), encode, run, int(size), cancel)
 
 
-def _refuse_one(items: object) -> None:
+def refuse_one(items: object) -> None:
+    """Check that these are several items.
+
+    Raises:
+        InvalidInput: one text, or something that is not iterable.
+    """
     if isinstance(items, str | bytes) or not isinstance(items, Iterable):
         message = f"Got one {type(items).__name__} where a sequence of items was expected. Put it in a list."
         raise InvalidInput(message)

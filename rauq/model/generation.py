@@ -1,8 +1,9 @@
 """From a prompt to a trace: decode token by token, or read an answer that is already there."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,14 @@ import torch
 from torch import Tensor
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from rauq.arguments import Sampling
+from rauq.arguments import Cancel, Sampling
 from rauq.capture.cache import NO_PREFIX, Prefix, PrefixCache
 from rauq.capture.extras import OF_PROMPT, Layout
 from rauq.capture.logits import LogitsBuffer, TokenStatistics, token_statistics
 from rauq.capture.session import CaptureSession
-from rauq.errors import NonFiniteLogits
-from rauq.model.context import Limits, ModelDescription, Prompt
+from rauq.errors import InvalidInput, NonFiniteLogits
+from rauq.model.batches import refuse_one
+from rauq.model.context import Limits, ModelDescription, Prompt, PromptLike
 from rauq.model.tokens import TextStream
 from rauq.trace.extras import Wanted
 from rauq.trace.parts import PROMPT_TOKENS, thinking_span
@@ -142,6 +144,39 @@ OnProgress = Callable[[Callable[[], Trace]], None]
 _READ_LOGITS_BYTES = 256 << 20
 
 
+@dataclass(frozen=True, kw_only=True)
+class Watch:
+    """What happens while one answer grows, alone or in a batch.
+
+    `on_token` is called at once with index, id and text of each of its tokens; `on_progress` after each but the last
+    with a function that returns the trace so far, and that raises `NonFiniteLogits` where there is none; `on_end` with
+    the trace, once the answer has ended and others of its batch may not have. `cancel` is asked after each token.
+    """
+
+    on_token: OnToken | None = None
+    on_progress: OnProgress | None = None
+    on_end: Callable[[Trace], object] | None = None
+    cancel: Cancel | None = None
+
+
+_UNWATCHED = Watch()
+
+
+def watched(prompts: Sequence[PromptLike], watches: Sequence[Watch] | None) -> Iterator[tuple[PromptLike, Watch]]:
+    """Prompts with their watches, if there are any, taken as they are needed.
+
+    Raises:
+        InvalidInput: one prompt in place of several, or another number of watches.
+    """
+    refuse_one(prompts)
+    if watches is None:
+        return zip(prompts, repeat(_UNWATCHED), strict=False)
+    if len(prompts) != len(watches):
+        message = f"Got {len(watches)} watches for {len(prompts)} prompts. Give one for each prompt, or none."
+        raise InvalidInput(message)
+    return zip(prompts, watches, strict=True)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Decoder:
     """What it takes to generate with a model: its description, what it computes in and where, and how to run it.
@@ -158,12 +193,20 @@ class Decoder:
 
 @dataclass(eq=False)
 class _Answer:
-    """One answer while it grows."""
+    """One answer while it grows, and how it is drawn, if it is."""
 
+    prompt: Prompt
+    watch: Watch
+    sampling: Sampling | None
     text: TextStream
     ids: list[int] = field(default_factory=list)
     ending: bytes = b""  # as many of the last bytes as a stop string can need
     stop_reason: StopReason | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether tokens are still to come."""
+        return self.stop_reason is None
 
 
 def generate(
@@ -174,10 +217,11 @@ def generate(
     wanted: Wanted,
     sampling: Sampling | None = None,
     prefix: Sequence[int] = (),
-    on_token: OnToken | None = None,
-    on_progress: OnProgress | None = None,
+    watches: Sequence[Watch] = (),
 ) -> list[Trace | NonFiniteLogits]:
     """Answer a batch of prompts; every answer starts with `prefix`, which is teacher-forced and may end it.
+
+    Of `watches` there is one for each prompt, or none.
 
     Returns, in order, a trace, or the error that concerns this prompt alone.
     """
@@ -193,8 +237,7 @@ def generate(
         wanted=wanted,
         sampling=[] if sampling is None else [sampling],
         prefix=prefix,
-        on_token=on_token,
-        on_progress=on_progress,
+        watches=watches,
     )
 
 
@@ -273,39 +316,49 @@ def _decoded(
     sampling: Sequence[Sampling],
     first: int = 0,
     prefix: Sequence[int] = (),
-    on_token: OnToken | None = None,
-    on_progress: OnProgress | None = None,
+    watches: Sequence[Watch] = (),
 ) -> list[Trace | NonFiniteLogits]:
     """Go on from the logits (B, len(prefix) + 1, V) of the prefill until every answer has ended.
 
-    Each of `sampling` is that of equally many answers; none: greedy. `on_progress` is told of the first answer.
+    Each of `sampling` is that of equally many answers; none: greedy.
     """
-    answers = [_Answer(TextStream(decoder.described.tokens, decoder.described.end_ids)) for _ in prompts]
-    extend = partial(_extend, decoder.described, answers, limits=limits, num_forced=len(prefix), on_token=on_token)
+    described, each = decoder.described, len(prompts) // max(1, len(sampling))
+    drawn = [_noted(one, first=first + row == 0 and not prefix) for one in sampling for row in range(each)]
+    no_sampling: list[Sampling | None] = [None] * len(prompts)
+    about = zip(prompts, watches or [_UNWATCHED] * len(prompts), drawn or no_sampling, strict=True)
+    answers = [_Answer(*own, TextStream(described.tokens, described.end_ids)) for own in about]
+    extend = partial(_extend, described, answers, limits=limits, num_forced=len(prefix))
     buffer = LogitsBuffer(_idf(decoder, wanted), mean="mean_logprob" in wanted.names)
     for place, token in enumerate(prefix):
         forced = torch.full((len(prompts),), token, device=logits.device)
         buffer.add(logits[:, place], forced)
         extend(forced)
-    each = len(prompts) // max(1, len(sampling))
     choose = chooser(sampling, each, logits.device, first=first)
     last_row = limits.last_row or "diagonal" in wanted.names
-    noted = [_noted(one, first=first + row == 0 and not prefix) for one in sampling for row in range(each)]
 
-    def so_far() -> list[Trace | NonFiniteLogits]:
-        statistics = buffer.statistics()
-        return _traces(decoder, prompts, answers, statistics, session, last_row=limits.last_row, sampling=noted)
+    def so_far(items: Sequence[int]) -> list[Trace | NonFiniteLogits]:
+        found = [(item, answers[item]) for item in items]
+        return _traces(decoder, found, buffer.statistics(), session, last_row=limits.last_row)
 
-    while any(answer.stop_reason is None for answer in answers):
+    while growing := [item for item, answer in enumerate(answers) if answer.is_open]:
         chosen = choose(logits[:, -1])
         buffer.add(logits[:, -1], chosen)
         extend(chosen)
-        is_open = any(answer.stop_reason is None for answer in answers)
-        if last_row or is_open:
+        if last_row or any(answer.is_open for answer in answers):
             logits = session.feed(chosen[:, None], tail=1)
-        if on_progress is not None and is_open:
-            on_progress(lambda: or_raise(so_far()[0]))
-    return so_far()
+        for item in growing:
+            _tell(answers[item], partial(so_far, [item]))
+    return so_far(range(len(answers)))
+
+
+def _tell(answer: _Answer, so_far: Callable[[], list[Trace | NonFiniteLogits]]) -> None:
+    """Tell the watch of an answer that it has grown, or that it has ended."""
+    watch = answer.watch
+    if answer.is_open:
+        if watch.on_progress is not None:
+            watch.on_progress(lambda: or_raise(so_far()[0]))
+    elif watch.on_end is not None and isinstance(found := so_far()[0], Trace):
+        watch.on_end(found)
 
 
 def _noted(sampling: Sampling, *, first: bool) -> Sampling:
@@ -315,16 +368,15 @@ def _noted(sampling: Sampling, *, first: bool) -> Sampling:
 
 def _traces(
     decoder: Decoder,
-    prompts: Sequence[Prompt],
-    answers: Sequence[_Answer],
+    answers: Iterable[tuple[int, _Answer]],
     statistics: TokenStatistics,
     session: CaptureSession,
     *,
     last_row: bool,
-    sampling: Sequence[Sampling],
 ) -> list[Trace | NonFiniteLogits]:
+    """The traces of these answers, each with its place in the batch."""
     attention, traces = session.band().numpy(), []
-    for item, (prompt, answer) in enumerate(zip(prompts, answers, strict=True)):
+    for item, answer in answers:
         num_tokens = len(answer.ids)
         own = TokenStatistics(*(column[item, :num_tokens] for column in statistics))
         # A longer answer in the batch may have run this answer's last token: drop that row unless it was asked for.
@@ -333,39 +385,33 @@ def _traces(
         traces.append(
             build_trace(
                 decoder.described,
-                prompt,
+                answer.prompt,
                 answer.ids,
                 own,
                 dtype=decoder.dtype,
                 attention=rows,
                 extras=extras,
                 stop_reason=reason,
-                sampling=sampling[item] if sampling else None,
+                sampling=answer.sampling,
             )
         )
     return traces
 
 
 def _extend(
-    model: ModelDescription,
-    answers: Sequence[_Answer],
-    tokens: Tensor,
-    *,
-    limits: Limits,
-    num_forced: int,
-    on_token: OnToken | None,
+    model: ModelDescription, answers: Sequence[_Answer], tokens: Tensor, *, limits: Limits, num_forced: int
 ) -> None:
     """Append one token to each unfinished answer; the last of the forced tokens is the first that can end one."""
     for answer, token in zip(answers, tokens.tolist(), strict=True):
-        if answer.stop_reason is not None:
+        if not answer.is_open:
             continue
         answer.ids.append(token)
         num_chosen = len(answer.ids) - num_forced
         reason = _reason_to_stop(model, answer, limits, num_chosen)
         answer.stop_reason = reason if num_chosen >= 0 else None
-        if on_token is not None:
-            on_token(len(answer.ids) - 1, token, answer.text(token, last=answer.stop_reason is not None))
-        if num_chosen >= 0 and limits.cancel is not None and limits.cancel.is_set():
+        if answer.watch.on_token is not None:
+            answer.watch.on_token(len(answer.ids) - 1, token, answer.text(token, last=not answer.is_open))
+        if num_chosen >= 0 and any(cancel.is_set() for cancel in (limits.cancel, answer.watch.cancel) if cancel):
             answer.stop_reason = answer.stop_reason or "cancelled"
 
 

@@ -34,7 +34,7 @@ from rauq.model.context import (
     limits_of,
     within_context,
 )
-from rauq.model.generation import OnProgress, OnToken
+from rauq.model.generation import OnProgress, OnToken, Watch, watched
 from rauq.trace.attribution import Attribution, Side
 from rauq.trace.extras import EXTRAS, Wanted, available_names, wanted
 from rauq.trace.messages import TemplateOptions, option_names
@@ -182,8 +182,7 @@ class LanguageModel(ModelDescription):
                 wanted=request,
                 sampling=sampling,
                 prefix=prefix,
-                on_token=on_token,
-                on_progress=on_progress,
+                watches=[Watch(on_token=on_token, on_progress=on_progress)],
             )
         return generation.or_raise(result[0])
 
@@ -226,26 +225,31 @@ class LanguageModel(ModelDescription):
         idf: ArrayLike | None = None,
         offsets: int = NUM_BANDS,
         cancel: Cancel | None = None,
+        watches: Sequence[Watch] | None = None,
     ) -> Iterator[Trace | Failure]:
         """Answer prompts greedily, with left padding: a trace or a failure each, in order.
 
         What prompts of a batch share at their beginning is fed once, unless the model keeps more than keys and values
         of it, or `extras` has "diagonal" or "hidden", which need all tokens of the prompt.
-        Once `cancel` is set, the batch that runs gives partial traces, and the prompts after it give nothing.
+        Once `cancel` is set, the batch that runs gives partial traces, and the prompts after it give nothing. Of
+        `watches` there is one for each prompt; a batch that does not fit in memory is begun again one by one.
         """
         request = self._wanted(extras, idf, offsets)
         limits = limits_of(self, max_new_tokens=max_new_tokens, stop=stop, last_row=last_row, cancel=cancel)
         decoder = self._decoder
 
-        def run(batch: Sequence[Prompt]) -> list[Trace | NonFiniteLogits]:
-            shortened = within_context(self, limits, max(len(prompt.ids) for prompt in batch))
-            if len(batch) > 1 and shortened != limits:  # a long prompt must not shorten the other answers of the batch
-                return [run([prompt])[0] for prompt in batch]
-            with self._running("generating a batch"):
-                return generation.generate(decoder, batch, limits=shortened, wanted=request)
+        def encode(pair: tuple[PromptLike, Watch]) -> tuple[Prompt, Watch]:
+            return self.encode(pair[0], chat=chat, template_options=template_options), pair[1]
 
-        encode = partial(self.encode, chat=chat, template_options=template_options)
-        return in_batches(prompts, encode=encode, run=run, size=self._size(batch_size), cancel=cancel)
+        def run(batch: Sequence[tuple[Prompt, Watch]]) -> list[Trace | NonFiniteLogits]:
+            encoded, own = zip(*batch, strict=True)
+            shortened = within_context(self, limits, max(len(prompt.ids) for prompt in encoded))
+            if len(batch) > 1 and shortened != limits:  # a long prompt must not shorten the other answers of the batch
+                return [run([pair])[0] for pair in batch]
+            with self._running("generating a batch"):
+                return generation.generate(decoder, encoded, limits=shortened, wanted=request, watches=own)
+
+        return in_batches(watched(prompts, watches), encode=encode, run=run, size=self._size(batch_size), cancel=cancel)
 
     def read_batch(
         self,

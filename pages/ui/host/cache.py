@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -118,9 +118,16 @@ def if_loaded(choice: ModelChoice) -> "LanguageModel | None":
 
 @contextmanager
 def model_in_turn(
-    choice: ModelChoice, cancel: threading.Event, *, on_stage: Callable[[str], None], visitor: str = ""
-) -> "Iterator[LanguageModel]":
+    choice: ModelChoice,
+    cancel: threading.Event,
+    *,
+    on_stage: Callable[[str], None],
+    visitor: str = "",
+    work: object = None,
+) -> "Iterator[LanguageModel | None]":
     """Hold a model in the body, loaded if necessary, when it is this visitor's turn; `on_stage` is told the stages.
+
+    None: another job, which had its turn before, has done this one's `work`.
 
     Raises:
         Stopped: cancelled while waiting.
@@ -140,8 +147,8 @@ def model_in_turn(
 
     lm = model(choice, on_progress=tell_progress, cancel=cancel)
     on_stage("Waiting for another generation")
-    with turn(lm, cancel, visitor=visitor):
-        yield lm
+    with queue(lm).turn(cancel, visitor, work) as is_own:
+        yield lm if is_own else None
 
 
 def queue(model: "LanguageModel") -> Queue:
@@ -159,15 +166,6 @@ def bytes_leaving(model: "LanguageModel", device: str) -> int:
     from rauq.checkpoints.loading import bytes_held
 
     return 0 if is_in_use(model) else bytes_held(model.model, device)
-
-
-def turn(model: "LanguageModel", cancel: threading.Event, *, visitor: str = "") -> AbstractContextManager[None]:
-    """Wait for a visitor's turn at a model, and hold it in the body.
-
-    Raises:
-        Stopped: cancelled while waiting.
-    """
-    return queue(model).turn(cancel, visitor)
 
 
 def run(folder: Path) -> "Run":

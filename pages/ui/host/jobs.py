@@ -6,21 +6,22 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from pages.ui.host import cache, hosting, metrics
 from pages.ui.host.hosting import Busy, ModelChoice
-from pages.ui.host.store import store, visitor
+from pages.ui.host.store import Place, store, visitor
 from rauq.arguments import Sampling
-from rauq.errors import InvalidInput, RauqError, Stopped
+from rauq.errors import Failure, InvalidInput, NonFiniteLogits, RauqError, Stopped
 from rauq.trace.messages import Message, TemplateOptions
 from rauq.trace.trace import Trace
 
 if TYPE_CHECKING:
     from rauq.capture.check import Check
+    from rauq.model.generation import Watch
     from rauq.model.language_model import LanguageModel
 
 _log = logging.getLogger(__name__)
@@ -28,8 +29,10 @@ _log = logging.getLogger(__name__)
 _EXIT_SECONDS = 5.0  # seconds that an exiting process waits for a job to stop
 _LEAST_PIECES = 5  # tokens from which the speed of a model is measured
 _OFTEN, _SELDOM = 0.2, 0.5  # seconds between two polls of a job that grows, and of one that waits
-_WAITING_POLLS = 4.0  # a second, of all that wait
+_WAITING_POLLS, _GROWING_POLLS = 4.0, 10.0  # a second, of all jobs
 _PROGRESS_SECONDS, _PROGRESS_SHARE = 0.2, 0.1  # how often an answer is looked at, and the most that this may slow it
+_MOST_TOGETHER = 8  # answers that a host generates in one batch
+_MOST_SHARED = 1_000  # characters of a prompt that is answered with others: all are padded to the longest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +144,8 @@ def poll_seconds(job: Job) -> float:
 
     A poll takes time from the thread that imports torch or generates for others.
     """
-    return max(_SELDOM, len(store().jobs.jobs) / _WAITING_POLLS) if job.waiting else _OFTEN
+    jobs = len(store().jobs.jobs)
+    return max(_SELDOM, jobs / _WAITING_POLLS) if job.waiting else max(_OFTEN, jobs / _GROWING_POLLS)
 
 
 def begin(job: Job) -> None:
@@ -184,19 +188,23 @@ def refused(request: Request, error: RauqError) -> Job:
 
 
 def _work(job: Job, work: Callable[[Job], None]) -> None:
+    error: RauqError | None = None
     try:
         work(job)
-    except RauqError as error:
-        job.error = _alone(error)
-    except Exception as error:  # noqa: BLE001 - a thread has no caller: unreported, the page would wait forever
+    except RauqError as raised:
+        error = _alone(raised)
+    except Exception as raised:  # noqa: BLE001 - a thread has no caller: unreported, the page would wait forever
         _log.exception("The generation failed")
-        what = type(error).__name__ if hosting.is_hosted() else f"{type(error).__name__}: {error}"
-        job.error = RauqError(f"The generation failed unexpectedly ({what}).")
+        what = type(raised).__name__ if hosting.is_hosted() else f"{type(raised).__name__}: {raised}"
+        error = RauqError(f"The generation failed unexpectedly ({what}).")
     finally:
-        _end(job, job.error)
+        _end(job, error)
 
 
 def _end(job: Job, error: RauqError | None) -> None:
+    """End a job, unless it has ended with its own answer before those of its batch."""
+    if not job.live:
+        return
     job.error = error
     atexit.unregister(job.give_up)
     store().jobs.dismiss(job)
@@ -234,28 +242,96 @@ def _outcome(job: Job) -> Literal["done", "stopped", "failed", "refused"]:
 
 def _answer(job: Job) -> None:
     request = job.request
-    with _model(job) as lm:
-        if request.answer is not None:
+    with _model(job, shared=_common(request) is not None) as lm:
+        if lm is None:
+            _raise_if_unanswered(job)
+        elif request.answer is not None:
             job.stage = "Reading the answer"
             end = lm.kind == "instruct" if request.end is None else request.end
             options = request.template_options
             job.trace = lm.read(request.conversation, request.answer, template_options=options, end=end)
-            return
-        job.stage, job.begun = "Generating", time.monotonic()
-        job.trace = lm.generate(
-            request.conversation,
-            template_options=request.template_options,
-            max_new_tokens=request.max_new_tokens,
-            stop=request.stop or None,
-            chat=request.branch.origin.chat_applied if request.branch else None,
-            answer_prefix=_prefix(lm, request),
-            last_row=True,
-            on_token=lambda _index, _id, text: job.pieces.append(text),
-            on_progress=partial(_note_progress, job),
-            cancel=job.cancel,
-            **_sampling(request.sampling),
-        )
-        _note_speed(job, time.monotonic() - job.begun)
+        elif (common := _common(request)) is None:
+            _generate(lm, job)
+        else:
+            most = 0 if lm.runs_alone else _MOST_TOGETHER - 1
+            with cache.queue(lm).taking_along(lambda other: other and _common(other.request) == common, most) as places:
+                _generate_together(lm, job, places) if places else _generate(lm, job)
+
+
+def _generate(lm: "LanguageModel", job: Job) -> None:
+    request, watch = job.request, _watch(job)
+    job.stage, job.begun = "Generating", time.monotonic()
+    job.trace = lm.generate(
+        request.conversation,
+        template_options=request.template_options,
+        max_new_tokens=request.max_new_tokens,
+        stop=request.stop or None,
+        chat=request.branch.origin.chat_applied if request.branch else None,
+        answer_prefix=_prefix(lm, request),
+        last_row=True,
+        on_token=watch.on_token,
+        on_progress=watch.on_progress,
+        cancel=watch.cancel,
+        **_sampling(request.sampling),
+    )
+    _note_speed(job, time.monotonic() - job.begun)
+
+
+def _common(request: Request) -> Request | None:
+    """Return what a request shares with others that are answered in one batch with it; None: it is answered alone.
+
+    In a batch the numbers of an answer may differ in the last bits, as they do between two machines.
+    """
+    alone = request.answer is not None or request.branch or request.sampling or request.context
+    if alone or not hosting.is_hosted() or len(request.prompt) > _MOST_SHARED:
+        return None
+    return replace(request, prompt="")
+
+
+def _generate_together(lm: "LanguageModel", job: Job, places: Sequence[Place]) -> None:
+    """Answer a job and those of places that it has taken along; each ends when its own answer does."""
+    request, jobs = job.request, [job, *(place.work for place in places)]
+    for one in jobs:
+        _note_turn(one)
+        one.stage, one.begun = "Generating", time.monotonic()
+    outcomes = lm.generate_batch(
+        [one.request.prompt for one in jobs],
+        batch_size=len(jobs),
+        template_options=request.template_options,
+        max_new_tokens=request.max_new_tokens,
+        stop=request.stop or None,
+        last_row=True,
+        watches=[_watch(one, together=len(jobs)) for one in jobs],
+    )
+    for one, outcome in zip(jobs, outcomes, strict=True):
+        if isinstance(outcome, Failure):
+            _end(one, _alone(outcome.error))
+
+
+def _watch(job: Job, *, together: int = 1) -> "Watch":
+    """Return what a job notes while its answer grows, which ends it where several are answered together."""
+    from rauq.model.generation import Watch
+
+    def keep(index: int, _id: int, text: str) -> None:
+        job.pieces[index:] = [text]  # a batch that did not fit is begun again
+
+    def end(trace: Trace) -> None:
+        job.trace = trace
+        _end(job, None)
+
+    progress = partial(_note_progress, job, share=_PROGRESS_SHARE / together)
+    return Watch(on_token=keep, on_progress=progress, on_end=end, cancel=job.cancel)
+
+
+def _raise_if_unanswered(job: Job) -> None:
+    """Raise where the job that took this one along has failed before it was answered.
+
+    Raises:
+        RauqError: it has.
+    """
+    if job.live:
+        message = "The generation failed together with others that were waiting. Try again."
+        raise RauqError(message)
 
 
 def tokens_per_second(choice: ModelChoice) -> float | None:
@@ -269,12 +345,13 @@ def _note_speed(job: Job, seconds: float) -> None:
         store().speeds[replace(job.request.model, kind=None)] = len(job.pieces) / seconds
 
 
-def _note_progress(job: Job, so_far: Callable[[], Trace]) -> None:
-    """Keep the answer so far, unless that was done a moment ago."""
+def _note_progress(job: Job, so_far: Callable[[], Trace], *, share: float) -> None:
+    """Keep the answer so far, unless that was done a moment ago; this takes at most so much of the time."""
     if (begun := time.monotonic()) >= job.so_far_due:
-        job.so_far = so_far()
+        with suppress(NonFiniteLogits):  # the result says so, which concerns this job alone
+            job.so_far = so_far()
         ended = time.monotonic()
-        job.so_far_due = ended + max(_PROGRESS_SECONDS, (ended - begun) / _PROGRESS_SHARE)
+        job.so_far_due = ended + max(_PROGRESS_SECONDS, (ended - begun) / share)
 
 
 def _sampling(sampling: Sampling | None) -> dict[str, Any]:
@@ -283,20 +360,26 @@ def _sampling(sampling: Sampling | None) -> dict[str, Any]:
 
 
 def _compare(job: Job) -> None:
-    with _model(job) as lm:
-        job.stage, job.dtype = "Checking the captured attention", lm.dtype
-        job.check = lm.check(job.request.prompt or None)
+    with _model(job, shared=False) as lm:
+        if lm is not None:
+            job.stage, job.dtype = "Checking the captured attention", lm.dtype
+            job.check = lm.check(job.request.prompt or None)
 
 
 @contextmanager
-def _model(job: Job) -> "Iterator[LanguageModel]":
-    """Yield the model of a job, loaded if necessary, while it is this job's turn."""
-    with cache.model_in_turn(
-        job.request.model, job.cancel, on_stage=partial(setattr, job, "stage"), visitor=job.visitor
-    ) as lm:
+def _model(job: Job, *, shared: bool) -> "Iterator[LanguageModel | None]":
+    """Yield the model of a job, loaded if necessary, while it is this job's turn; None: it was answered with others."""
+    on_stage, work = partial(setattr, job, "stage"), job if shared else None
+    with cache.model_in_turn(job.request.model, job.cancel, on_stage=on_stage, visitor=job.visitor, work=work) as lm:
+        if lm is not None:
+            _note_turn(job)
+        yield lm
+
+
+def _note_turn(job: Job) -> None:
+    if job.waiting:
         job.waiting, job.waited = False, time.monotonic() - job.created
         store().counts.wait(job.waited)
-        yield lm
 
 
 def _prefix(lm: "LanguageModel", request: Request) -> list[int] | None:

@@ -49,12 +49,18 @@ class Loaded:
     alive: "WeakValueDictionary[ModelChoice, LanguageModel]" = field(default_factory=WeakValueDictionary)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Place:
-    """A place in a queue, of a visitor's job."""
+    """A place in a queue, of a visitor's job.
+
+    Once it is `taken`, another job, which has its turn, does the `work` of this one too; then the place is `done`.
+    """
 
     visitor: str
     round: int
+    work: Any = None
+    taken: bool = False
+    done: threading.Event = field(default_factory=threading.Event)
 
 
 # Ours, because a process with a ThreadPoolExecutor(1) cannot exit during a generation, nor see whether one waits.
@@ -78,26 +84,44 @@ class Queue:
         return len(self.waiting) + (self.running is not None)
 
     @contextmanager
-    def turn(self, cancel: threading.Event, visitor: str) -> Iterator[None]:
-        """Wait for a turn of this visitor and hold it in the body.
+    def turn(self, cancel: threading.Event, visitor: str, work: object = None) -> Iterator[bool]:
+        """Wait for a turn of this visitor and hold it in the body: True. False: another job has done the `work`.
 
         Raises:
             Stopped: cancelled while waiting.
         """
-        place = self._join(visitor)
+        place = self._join(visitor, work)
         try:
             with self.moved:
-                while not cancel.is_set() and not self._is_next(place):
+                while not place.taken and not cancel.is_set() and not self._is_next(place):
                     self.moved.wait(_POLL_SECONDS)
-                raise_if_stopped(cancel)
-                self._start(place)
-            yield
+                if not place.taken:
+                    raise_if_stopped(cancel)
+                    self._start(place)
+            if place.taken:
+                place.done.wait()
+            yield not place.taken
         finally:
             self._leave(place)
 
-    def _join(self, visitor: str) -> Place:
+    @contextmanager
+    def taking_along(self, fits: Callable[[Any], bool], most: int) -> Iterator[list[Place]]:
+        """Take the places of at most so many waiting jobs whose work fits, by their order; the body does it."""
         with self.moved:
-            place = Place(visitor, max(self.round, self.last[visitor] + 1))
+            places = [place for place in sorted(self.waiting, key=lambda one: one.round) if fits(place.work)][:most]
+            for place in places:
+                place.taken = True
+                self.waiting.remove(place)
+            self.moved.notify_all()
+        try:
+            yield places
+        finally:
+            for place in places:
+                place.done.set()
+
+    def _join(self, visitor: str, work: object = None) -> Place:
+        with self.moved:
+            place = Place(visitor, max(self.round, self.last[visitor] + 1), work)
             self.last[visitor] = place.round
             self.waiting.append(place)
             self.moved.notify_all()
@@ -115,7 +139,7 @@ class Queue:
         with self.moved:
             if self.running is place:
                 self.running = None
-            else:
+            elif not place.taken:
                 self.waiting.remove(place)
             self.moved.notify_all()
 

@@ -178,7 +178,7 @@ def test_views_of_a_model_share_its_weights_and_its_queue(tmp_path):
     assert (base.kind, instruct.kind) == ("base", "instruct")
     assert base.model is instruct.model
     assert cache.queue(base) is cache.queue(instruct)
-    with cache.turn(base, threading.Event()):
+    with cache.queue(base).turn(threading.Event(), ""):
         assert cache.is_in_use(instruct)
     assert not cache.is_in_use(instruct)
     with pytest.raises(InvalidInput, match="Unknown kind 'odd'; choose one of base, instruct"):
@@ -197,7 +197,7 @@ def test_free_memory_includes_the_replaced_model_unless_a_job_uses_it(tmp_path, 
     assert found.bytes_free == 1000 + found.bytes_needed
     assert found.fits
     assert not cache.in_use()
-    with cache.turn(model, threading.Event()):
+    with cache.queue(model).turn(threading.Event(), ""):
         assert cache.in_use()
         assert cache.inspect_model(second).bytes_free == 1000
 

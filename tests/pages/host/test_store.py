@@ -60,6 +60,35 @@ def test_a_visitor_that_comes_again_waits_for_those_who_came_in_between():
     assert not queue._is_next(again)
 
 
+def test_waiting_work_that_fits_is_taken_along_in_the_order_of_turns():
+    queue, done = Queue(), []
+
+    def wait(visitor, work):
+        with queue.turn(threading.Event(), visitor, work) as is_own:
+            done.append((work, is_own))
+
+    with queue.turn(threading.Event(), "a", "a0"):
+        jobs = [("a", "a1"), ("a", "a2"), ("b", "b1"), ("c", "other"), ("c", None)]
+        threads = [threading.Thread(target=wait, args=job) for job in jobs]
+        for count, thread in enumerate(threads, 2):
+            thread.start()
+            with queue.moved:
+                assert queue.moved.wait_for(lambda count=count: queue.length == count, 30)
+        with queue.taking_along(lambda work: work not in (None, "other"), 2) as places:
+            assert [place.work for place in places] == ["b1", "a1"]
+            assert queue.length == 4
+            assert done == []
+            places[0].done.set()
+            threads[2].join(30)
+            assert done == [("b1", False)]
+        threads[0].join(30)
+        assert done == [("b1", False), ("a1", False)]
+    for thread in threads:
+        thread.join(30)
+    assert sorted(done[2:], key=str) == [("a2", True), ("other", True), (None, True)]
+    assert queue.length == 0
+
+
 def test_a_stopped_job_gives_up_its_place():
     queue, stopped = Queue(), threading.Event()
     stopped.set()

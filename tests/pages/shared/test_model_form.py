@@ -133,7 +133,7 @@ def test_a_model_that_does_not_fit_is_reported(works, beside, open_app, saved, m
     memory = Loaded(model=tiny_language_model(named("llama")) if works else None)
     monkeypatch.setattr(store(), "loaded", memory)
     monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: 1000)
-    with cache.turn(memory.model, threading.Event()) if works else nullcontext():
+    with cache.queue(memory.model).turn(threading.Event(), "") if works else nullcontext():
         page = checked(other_model(open_app(), saved))
     assert not page.error
     assert f"It does not fit{beside}: choose a smaller model" in said(page)

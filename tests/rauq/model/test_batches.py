@@ -3,6 +3,7 @@
 import gc
 import threading
 import weakref
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 import rauq
 from rauq.errors import Failure, InvalidInput, NonFiniteLogits, OutOfMemory
 from rauq.model.batches import in_batches
+from rauq.model.generation import Watch
 from rauq.model.loading import wrap
 from rauq.trace.trace import Trace
 from tests.architectures import byte_tokenizer, named, tiny_language_model, tiny_model
@@ -248,6 +250,43 @@ def test_cancel_ends_a_run_after_the_batch_it_falls_into(llama):
     cancel.set()
     assert [trace.prompt for trace in traces] == ["prompt 3"]
     assert taken == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("last_row", [True, False])
+def test_each_answer_of_a_batch_is_watched_and_cancelled_by_itself(llama, last_row):
+    prompts, options = ["one", "a longer prompt", "three"], {"max_new_tokens": 6, "stop": (), "last_row": last_row}
+    tokens, so_far, ended, cancel = defaultdict(list), defaultdict(list), [], threading.Event()
+
+    def watch(place):
+        def on_token(index, token, _text):
+            assert index == len(tokens[place])
+            tokens[place].append(token)
+            if place == 1 and index == 1:
+                cancel.set()
+
+        return Watch(
+            on_token=on_token,
+            on_progress=lambda take: so_far[place].append(take()),
+            on_end=lambda trace: ended.append((place, trace)),
+            cancel=cancel if place == 1 else None,
+        )
+
+    outcomes = list(llama.generate_batch(prompts, watches=[watch(place) for place in range(3)], **options))
+    assert [place for place, _ in ended] == [1, 0, 2]
+    assert [trace.stop_reason for trace in outcomes] == ["length", "cancelled", "length"]
+    for place, trace in ended:
+        assert tokens[place] == trace.answer_ids.tolist() == outcomes[place].answer_ids.tolist()
+        assert_close(trace, outcomes[place])
+        assert [len(early.answer_ids) for early in so_far[place]] == list(range(1, len(tokens[place])))
+    for place in (0, 2):
+        assert_same_answer(outcomes[place], llama.generate(prompts[place], **options))
+
+
+def test_watches_are_as_many_as_prompts(llama):
+    with pytest.raises(InvalidInput, match="Got 1 watches for 2 prompts"):
+        list(llama.generate_batch(["one", "two"], watches=[Watch()]))
+    with pytest.raises(InvalidInput, match="Put it in a list"):
+        llama.generate_batch("one", watches=[Watch()] * 3)
 
 
 def test_the_masked_padding_is_no_token_of_the_answer():
