@@ -297,12 +297,12 @@ class Guard:
         return PlainTextResponse(metrics.prometheus(store().counts, self._state()), media_type=metrics.CONTENT_TYPE)
 
     def _state(self) -> metrics.Now:
-        jobs, running = store().jobs, sum(queue.running is not None for queue in list(store().queues.values()))
+        waiting = [job.waiting for job in list(store().jobs.jobs)]
         return metrics.Now(
             sessions=self._connections.now.total(),
-            running=running,
-            waiting=max(0, len(jobs.jobs) - running),
-            stopping=jobs.stopping,
+            running=waiting.count(False),
+            waiting=waiting.count(True),
+            stopping=store().jobs.stopping,
         )
 
     def _refusal(self, scope: "Scope", headers: Headers) -> str:

@@ -8,11 +8,11 @@ import secrets
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import streamlit as st
@@ -144,6 +144,12 @@ class Queue:
             self.moved.notify_all()
 
 
+class Admitted(Protocol):
+    """A job of a session, `waiting` until it has its model."""
+
+    waiting: bool
+
+
 @dataclass(eq=False)
 class JobRegistry:
     """The running and waiting jobs of all sessions, each with its visitor.
@@ -152,10 +158,10 @@ class JobRegistry:
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    jobs: dict[Hashable, str] = field(default_factory=dict)
+    jobs: dict[Admitted, str] = field(default_factory=dict)
     stopping: bool = False
 
-    def admit(self, job: Hashable, visitor: str) -> None:
+    def admit(self, job: Admitted, visitor: str) -> None:
         """Admit a job.
 
         Raises:
@@ -180,7 +186,7 @@ class JobRegistry:
                 raise Busy(message)
             self.jobs[job] = visitor
 
-    def dismiss(self, job: Hashable) -> None:
+    def dismiss(self, job: Admitted) -> None:
         """Remove a job."""
         with self.lock:
             self.jobs.pop(job, None)
