@@ -10,7 +10,7 @@ from tests.robustness import fuzz as fuzzing
 from tests.robustness.fuzz import SURFACES, fuzz, fuzz_surface
 from tests.robustness.malformed import Surface, input_of, mutated_bytes, mutated_json, mutated_text
 
-COUNT = 70
+COUNT = 50
 
 
 @pytest.mark.parametrize("make", SURFACES, ids=lambda make: make.__name__)

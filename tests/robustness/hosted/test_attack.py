@@ -11,8 +11,8 @@ from tests.robustness.hosted.attack import Attack, Found, _Broken, attack, logge
 from tests.robustness.hosted.owner import Watch
 from tests.robustness.hosted.states import hostile_frame, hostile_state
 
-STATES = {"inspect": 8, "runs": 5, "learn": 3}
-ADDRESSES = {"inspect": 2, "runs": 1, "learn": 1}
+STATES = {"inspect": 5, "runs": 3, "learn": 2}
+ADDRESSES = {"inspect": 1, "runs": 1, "learn": 1}
 
 
 @pytest.fixture(scope="module")

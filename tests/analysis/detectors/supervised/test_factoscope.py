@@ -43,7 +43,7 @@ def test_a_planted_signal_is_found_and_shuffled_labels_are_not():
 
 def test_stages_train_one_after_another_and_a_fit_repeats():
     features, quality = answers(20)
-    settings = replace(SMALL, rows=16, stages=4, epochs=1)
+    settings = replace(SMALL, rows=16, stages=2, epochs=1)
     last = replace(settings, stages=1)
     all_stages, first, second = (fit(features, quality, threshold=0.5, settings=one) for one in (settings, last, last))
     np.testing.assert_array_equal(first.weights, second.weights)
