@@ -128,6 +128,8 @@ def built_and_run(root: Path, mounted: list[str]) -> None:
 
 def main() -> int:
     """Check in a namespace whose mounts end with it: here, where the files are deleted, there are none."""
+    if shutil.which("debootstrap") is None:
+        sys.exit("image-check: debootstrap is missing. Install it: apt-get install debootstrap")
     if sys.argv[1:2] == ["--inside"]:
         built_and_run(Path(sys.argv[2]), sys.argv[3:])
         return 0
