@@ -328,7 +328,7 @@ class _Pool:
             try:
                 found = self.ray.get(ref)
             except self.ray.exceptions.RayTaskError as error:
-                raise getattr(error, "cause", None) or error from None
+                raise self._raised(error) from None
             except self.ray.exceptions.RayError as error:
                 yield from self._lost(worker, shard, error)
                 continue
@@ -339,6 +339,13 @@ class _Pool:
                 self._give()  # before this shard is written
                 self.undone.on_done(found.examples, sum(timing.tokens for timing in found.timings))
                 yield found
+
+    def _raised(self, error: Exception) -> Exception:
+        """What an actor raised, unless that would be taken for a fault of Ray itself."""
+        cause = getattr(error, "cause", None)
+        if isinstance(cause, Exception) and not isinstance(cause, _faults(self.ray)):
+            return cause
+        return RunError(f"An actor failed ({_cause(error)}). Everything saved is intact: resume the run.")
 
     def _welcome(self, worker: _Worker, loaded: Loaded) -> None:
         """Let a loaded model answer, or end it if the run was started with another one.

@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -31,12 +31,12 @@ import pyarrow.parquet as pq
 from safetensors.numpy import load_file, save_file
 
 from analysis.answer_sets.tables import summary_table
-from analysis.datasets.example import DataSet
+from analysis.datasets.example import fingerprint
 from analysis.evidence.record import Record
 from analysis.methods.comparison import compare, groups_of
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure as measure_of
-from analysis.runs.create import EXAMPLES, ROWS, read_examples
+from analysis.runs.create import EXAMPLES, ROWS, ExamplesFile
 from analysis.runs.job import STATUS, Status
 from analysis.runs.library import bundled_folder, list_runs
 from analysis.runs.manifest import INDEX, Manifest, size_of, write_manifest, write_whole
@@ -249,9 +249,10 @@ def _begun(folder: Path, source: Run, answers: int) -> Manifest:
     examples = examples.set_column(examples.schema.get_field_index("id"), "id", ids)
     folder.mkdir(parents=True)
     pq.write_table(examples, folder / EXAMPLES, compression="zstd", row_group_size=ROWS, write_page_checksum=True)
-    data = DataSet(name="facts-repeated", examples=read_examples(folder))
-    asked: Any = {"data": data.name, "data_sha256": data.fingerprint, "count": answers, "shard_size": SHARD}
-    request = replace(source.manifest.request, **asked)
+    found = fingerprint(ExamplesFile(folder))
+    request = replace(
+        source.manifest.request, data="facts-repeated", data_sha256=found, count=answers, shard_size=SHARD
+    )
     manifest = replace(source.manifest, name=folder.name, request=request, added_methods=())
     write_manifest(folder, manifest)
     return manifest

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from rauq.methods.pair_scorers.judges import Judges
     from rauq.methods.pair_scorers.loading import load_judges, load_nli, load_similarity, load_tagger
     from rauq.methods.table import METHODS
+    from rauq.model.generation import Watch
     from rauq.model.language_model import LanguageModel
     from rauq.model.loading import load_model, wrap
     from rauq.model.p_true import p_true_judge
@@ -72,6 +73,7 @@ __all__ = [
     "TraceFileError",
     "Uncertainty",
     "UnsupportedModel",
+    "Watch",
     "__version__",
     "batch",
     "cached_models",
@@ -102,6 +104,7 @@ _AT_FIRST_USE = {
     "LanguageModel": "rauq.model.language_model",
     "Method": "rauq.methods.method",
     "Uncertainty": "rauq.methods.method",
+    "Watch": "rauq.model.generation",
     "evaluate": "rauq.methods.evaluate",
     "evaluate_many": "rauq.methods.evaluate",
     "inspect_model": "rauq.checkpoints.model_info",

@@ -42,6 +42,13 @@ def _run_folder(text: str) -> Path:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
+def _local_path(text: str) -> Path:
+    if "://" in text:
+        message = f"{text} is an address, and this is written on this machine only: give a path"
+        raise argparse.ArgumentTypeError(message)
+    return Path(text)
+
+
 def _run_place(text: str) -> Path | str:
     """A run that is written: its folder, or its address in a store."""
     return text if "://" in text else Path(text)
@@ -240,7 +247,7 @@ def _add_export(export: argparse.ArgumentParser) -> None:
     export.add_argument("--to", required=True, metavar="FORMAT", help="parquet, jsonl, inspect, wandb, mlflow or zip")
     export.add_argument(
         "--out",
-        type=Path,
+        type=_local_path,
         required=True,
         metavar="PATH",
         help="a new file; for wandb and mlflow a folder, to which runs can be added",
@@ -253,7 +260,7 @@ def _add_import(imported: argparse.ArgumentParser) -> None:
     )
     imported.set_defaults(run=_import)
     imported.add_argument("archive", type=Path, metavar="FILE", help="the archive")
-    imported.add_argument("--out", type=Path, required=True, metavar="DIR", help="the new folder of the run")
+    imported.add_argument("--out", type=_local_path, required=True, metavar="DIR", help="the new folder of the run")
 
 
 def _add_tokens(tokens: argparse.ArgumentParser) -> None:

@@ -67,7 +67,7 @@ def export_run(run: Run, path: Path, to: Format) -> None:
         RunError: the run has no results yet, or the path cannot be written.
     """
     if to not in _WRITERS:
-        message = f"Unknown format {to!r}; choose one of {', '.join(_WRITERS)}."
+        message = f"Unknown format {to!r}; choose one of {', '.join(_WRITERS)} or zip."
         raise InvalidInput(message)
     _check_path(path, to)
     table = results_table(run)

@@ -104,7 +104,7 @@ _OWN = Bounds()
 
 
 def bounds_of(archive: IO[bytes]) -> Bounds:
-    """Those of an archive that the user of this machine gives: they grow with its size."""
+    """The bounds for an archive that the user of this machine gives, which grow with its size."""
     packed = archive.seek(0, SEEK_END)
     archive.seek(0)
     return Bounds(unpacked=LARGEST_GROWTH + packed, files=MOST_FILES + packed // LEAST_FILE)
@@ -252,12 +252,9 @@ def export_zip(folder: Path) -> IO[bytes]:
     archive = tempfile.TemporaryFile()  # noqa: SIM115 - the caller's to close
     try:
         _pack(folder, archive)
-    except OSError as error:
+    except RunError:
         archive.close()
-        message = (
-            f"{folder} cannot be exported ({error.strerror or error}). Free disk space for the archive, and try again."
-        )
-        raise RunError(message) from error
+        raise
     archive.seek(0)
     return archive
 
@@ -282,10 +279,16 @@ def write_zip(folder: Path, path: Path) -> None:
 
 
 def _pack(folder: Path, archive: IO[bytes]) -> None:
-    with ZipFile(archive, "w", ZIP_STORED) as files:
-        for path in sorted(path for path in folder.iterdir() if is_exported(path.name)):
-            with path.open("rb") as source, files.open(ZipInfo(path.name), "w", force_zip64=True) as target:
-                shutil.copyfileobj(source, target, _BLOCK)
+    try:
+        with ZipFile(archive, "w", ZIP_STORED) as files:
+            for path in sorted(path for path in folder.iterdir() if is_exported(path.name)):
+                with path.open("rb") as source, files.open(ZipInfo(path.name), "w", force_zip64=True) as target:
+                    shutil.copyfileobj(source, target, _BLOCK)
+    except OSError as error:
+        message = (
+            f"{folder} cannot be exported ({error.strerror or error}). Free disk space for the archive, and try again."
+        )
+        raise RunError(message) from error
 
 
 def import_zip(archive: IO[bytes], root: Path, name: str, *, on_progress: OnProgress | None = None) -> Path:

@@ -27,7 +27,7 @@ def keep_dtype(model: PreTrainedModel) -> None:
     """Let the 4-bit layers of bitsandbytes compute in the dtype that they were given.
 
     On a CPU with AVX512-BF16 they would round activations to bfloat16 and pack their weights for it in the first pass:
-    the log-probabilities of a sequence then differ by up to .1 nats with what else is in its pass.
+    the log-probabilities of a sequence then differ by up to .08 nats with what else is in its pass.
     """
     for module in model.modules():
         if getattr(module, "support_avx512bf16_for_cpu", False) and not _is_packed(module.weight):

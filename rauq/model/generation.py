@@ -148,14 +148,15 @@ _READ_LOGITS_BYTES = 256 << 20
 class Watch:
     """What happens while one answer grows, alone or in a batch.
 
-    `on_token` is called at once with index, id and text of each of its tokens; `on_progress` after each but the last
-    with a function that returns the trace so far, and that raises `NonFiniteLogits` where there is none; `on_end` with
-    the trace, once the answer has ended and others of its batch may not have. `cancel` is asked after each token.
+    `on_token` is called at once with index, id and text of each of its tokens, and again from index 0 where a batch did
+    not fit in memory; `on_progress` after each but the last with a function that returns the trace so far, and that
+    raises `NonFiniteLogits` where there is none; `on_end` with the trace or that error when this answer has ended,
+    possibly before others of its batch. `cancel` is asked after each token.
     """
 
     on_token: OnToken | None = None
     on_progress: OnProgress | None = None
-    on_end: Callable[[Trace], object] | None = None
+    on_end: Callable[[Trace | NonFiniteLogits], object] | None = None
     cancel: Cancel | None = None
 
 
@@ -357,8 +358,8 @@ def _tell(answer: _Answer, so_far: Callable[[], list[Trace | NonFiniteLogits]]) 
     if answer.is_open:
         if watch.on_progress is not None:
             watch.on_progress(lambda: or_raise(so_far()[0]))
-    elif watch.on_end is not None and isinstance(found := so_far()[0], Trace):
-        watch.on_end(found)
+    elif watch.on_end is not None:
+        watch.on_end(so_far()[0])
 
 
 def _noted(sampling: Sampling, *, first: bool) -> Sampling:

@@ -231,8 +231,8 @@ class LanguageModel(ModelDescription):
 
         What prompts of a batch share at their beginning is fed once, unless the model keeps more than keys and values
         of it, or `extras` has "diagonal" or "hidden", which need all tokens of the prompt.
-        Once `cancel` is set, the batch that runs gives partial traces, and the prompts after it give nothing. Of
-        `watches` there is one for each prompt; a batch that does not fit in memory is begun again one by one.
+        Once `cancel` is set, the batch that runs gives partial traces, and the prompts after it give nothing.
+        `watches`: what happens while each answer grows, one `rauq.Watch` for each prompt.
         """
         request = self._wanted(extras, idf, offsets)
         limits = limits_of(self, max_new_tokens=max_new_tokens, stop=stop, last_row=last_row, cancel=cancel)

@@ -241,6 +241,16 @@ def test_an_actor_with_another_writer_of_files_is_refused(pool):
         pool._welcome(_Worker(None), Loaded(None, ("pyarrow 1",), "n"))
 
 
+def test_an_error_of_an_actor_is_no_fault_of_ray(pool):
+    failed = RuntimeError("in an actor\nno network")
+    failed.cause = InvalidInput("no such model")
+    assert pool._raised(failed) is failed.cause
+    for cause in (ConnectionError("refused"), OSError("a RayError"), None):
+        failed.cause = cause
+        with pytest.raises(RunError, match=r"An actor failed \(no network\)"):
+            raise pool._raised(failed)
+
+
 def test_actors_that_never_load_end_the_job(pool, monkeypatch):
     monkeypatch.setattr(on_ray, "_LOADING_SECONDS", 0.0)
     pool.busy["loading"] = (_Worker(None), None)

@@ -120,7 +120,7 @@ def _cluster(actors: int) -> Iterator[Started]:
 
 
 def measure() -> Record:
-    """Answer one data set plainly, by 1, 2 and 4 actors, and each time with a disturbance."""
+    """Answer one data set plainly, by 1, 2 and 4 actors, and once with each disturbance."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         new = folder / "new"

@@ -127,7 +127,7 @@ def model_in_turn(
 ) -> "Iterator[LanguageModel | None]":
     """Hold a model in the body, loaded if necessary, when it is this visitor's turn; `on_stage` is told the stages.
 
-    None: another job, which had its turn before, has done this one's `work`.
+    None: another job took this one's `work` along and has ended, with or without an answer to it.
 
     Raises:
         Stopped: cancelled while waiting.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pages.ui.host import cache, hosting, metrics
 from pages.ui.host.hosting import Busy, ModelChoice
-from pages.ui.host.store import Place, store, visitor
+from pages.ui.host.store import store, visitor
 from rauq.arguments import Sampling
 from rauq.errors import Failure, InvalidInput, NonFiniteLogits, RauqError, Stopped
 from rauq.trace.messages import Message, TemplateOptions
@@ -140,7 +140,7 @@ class Job:
 
 
 def poll_seconds(job: Job) -> float:
-    """Return after how many seconds a page looks at a job again; where many wait, each looks less often.
+    """Return after how many seconds a page looks at a job again; where there are many jobs, each looks less often.
 
     A poll takes time from the thread that imports torch or generates for others.
     """
@@ -250,12 +250,12 @@ def _answer(job: Job) -> None:
             end = lm.kind == "instruct" if request.end is None else request.end
             options = request.template_options
             job.trace = lm.read(request.conversation, request.answer, template_options=options, end=end)
-        elif (common := _common(request)) is None:
-            _generate(lm, job)
+        elif _can_share(lm, request):
+            fits = partial(_can_join, lm, _common(request))
+            with cache.queue(lm).taking_along(fits, _MOST_TOGETHER - 1) as places:
+                _generate_together(lm, [job, *(place.work for place in places)]) if places else _generate(lm, job)
         else:
-            most = 0 if lm.runs_alone else _MOST_TOGETHER - 1
-            with cache.queue(lm).taking_along(lambda other: other and _common(other.request) == common, most) as places:
-                _generate_together(lm, job, places) if places else _generate(lm, job)
+            _generate(lm, job)
 
 
 def _generate(lm: "LanguageModel", job: Job) -> None:
@@ -288,46 +288,92 @@ def _common(request: Request) -> Request | None:
     return replace(request, prompt="")
 
 
-def _generate_together(lm: "LanguageModel", job: Job, places: Sequence[Place]) -> None:
-    """Answer a job and those of places that it has taken along; each ends when its own answer does."""
-    request, jobs = job.request, [job, *(place.work for place in places)]
-    for one in jobs:
-        _note_turn(one)
-        one.stage, one.begun = "Generating", time.monotonic()
-    outcomes = lm.generate_batch(
-        [one.request.prompt for one in jobs],
-        batch_size=len(jobs),
-        template_options=request.template_options,
-        max_new_tokens=request.max_new_tokens,
-        stop=request.stop or None,
-        last_row=True,
-        watches=[_watch(one, together=len(jobs)) for one in jobs],
-    )
-    for one, outcome in zip(jobs, outcomes, strict=True):
-        if isinstance(outcome, Failure):
-            _end(one, _alone(outcome.error))
+def _can_share(lm: "LanguageModel", request: Request) -> bool:
+    """Return whether a request can be answered in a batch: its prompt and the longest answer fit into the context."""
+    if lm.runs_alone or _common(request) is None:
+        return False
+    try:
+        prompt = lm.encode(request.prompt, template_options=request.template_options)
+    except InvalidInput:
+        return False  # its own job says why
+    return lm.context_length is None or len(prompt.ids) + request.max_new_tokens <= lm.context_length
+
+
+def _can_join(lm: "LanguageModel", common: Request | None, other: Job | None) -> bool:
+    return other is not None and _common(other.request) == common and _can_share(lm, other.request)
+
+
+def _generate_together(lm: "LanguageModel", jobs: Sequence[Job]) -> None:
+    """Answer jobs whose requests differ in their prompts alone; each ends when its own answer does."""
+    request = jobs[0].request
+    for job in jobs:
+        _note_turn(job)
+        job.stage, job.begun = "Generating", time.monotonic()
+    try:
+        with _awaited_at_exit(jobs):
+            outcomes = lm.generate_batch(
+                [job.request.prompt for job in jobs],
+                batch_size=len(jobs),
+                template_options=request.template_options,
+                max_new_tokens=request.max_new_tokens,
+                stop=request.stop or None,
+                last_row=True,
+                watches=[_watch(job, together=len(jobs)) for job in jobs],
+            )
+            for job, outcome in zip(jobs, outcomes, strict=True):
+                if isinstance(outcome, Failure):
+                    _end(job, _alone(outcome.error))
+    except RauqError as error:
+        for job in jobs:
+            _end(job, _alone(error))
+
+
+@contextmanager
+def _awaited_at_exit(jobs: Sequence[Job]) -> Iterator[None]:
+    """Let the process wait for the end of a batch when it exits: some of its jobs end before."""
+    ended = threading.Event()
+
+    def wait() -> None:
+        for job in jobs:
+            job.cancel.set()
+        ended.wait(_EXIT_SECONDS)
+
+    atexit.register(wait)
+    try:
+        yield
+    finally:
+        ended.set()
+        atexit.unregister(wait)
 
 
 def _watch(job: Job, *, together: int = 1) -> "Watch":
-    """Return what a job notes while its answer grows, which ends it where several are answered together."""
+    """Return what a job notes while its answer grows; it ends with it where several are answered together.
+
+    Nothing changes once it has ended: a batch that does not fit in memory is begun again.
+    """
     from rauq.model.generation import Watch
 
     def keep(index: int, _id: int, text: str) -> None:
-        job.pieces[index:] = [text]  # a batch that did not fit is begun again
+        if job.live:
+            job.pieces[index:] = [text]
 
-    def end(trace: Trace) -> None:
-        job.trace = trace
-        _end(job, None)
+    def note(so_far: Callable[[], Trace]) -> None:
+        if job.live:
+            _note_progress(job, so_far, share=_PROGRESS_SHARE / together)
 
-    progress = partial(_note_progress, job, share=_PROGRESS_SHARE / together)
-    return Watch(on_token=keep, on_progress=progress, on_end=end, cancel=job.cancel)
+    def end(outcome: Trace | NonFiniteLogits) -> None:
+        if job.live and isinstance(outcome, Trace):
+            job.trace = outcome
+        _end(job, None if isinstance(outcome, Trace) else _alone(outcome))
+
+    return Watch(on_token=keep, on_progress=note, on_end=end, cancel=job.cancel)
 
 
 def _raise_if_unanswered(job: Job) -> None:
-    """Raise where the job that took this one along has failed before it was answered.
+    """Raise if this job has no answer because the one that took it along failed.
 
     Raises:
-        RauqError: it has.
+        RauqError: there is no answer.
     """
     if job.live:
         message = "The generation failed together with others that were waiting. Try again."
@@ -335,7 +381,7 @@ def _raise_if_unanswered(job: Job) -> None:
 
 
 def tokens_per_second(choice: ModelChoice) -> float | None:
-    """Return the speed of a model's last answer in this app; None if it has generated none."""
+    """Return the speed of the last answer that a model generated alone in this app; None if there is none."""
     return store().speeds.get(replace(choice, kind=None))
 
 
@@ -348,7 +394,7 @@ def _note_speed(job: Job, seconds: float) -> None:
 def _note_progress(job: Job, so_far: Callable[[], Trace], *, share: float) -> None:
     """Keep the answer so far, unless that was done a moment ago; this takes at most so much of the time."""
     if (begun := time.monotonic()) >= job.so_far_due:
-        with suppress(NonFiniteLogits):  # the result says so, which concerns this job alone
+        with suppress(NonFiniteLogits):  # the job's own result reports it
             job.so_far = so_far()
         ended = time.monotonic()
         job.so_far_due = ended + max(_PROGRESS_SECONDS, (ended - begun) / share)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -69,7 +70,8 @@ class Queue:
     """The jobs that wait for a model, and the one that has it.
 
     Visitors take turns: in each round every visitor has one job at most, so a new visitor waits for one answer at most
-    of each of those before. Within a round, and among the jobs of one visitor, the order is that of arrival.
+    of each of those before, or for a batch of answers. Within a round, and among the jobs of one visitor, the order is
+    that of arrival.
     """
 
     moved: threading.Condition = field(default_factory=threading.Condition)
@@ -80,12 +82,14 @@ class Queue:
 
     @property
     def length(self) -> int:
-        """How many jobs wait or run."""
+        """How many jobs wait or run, without those that were taken along."""
         return len(self.waiting) + (self.running is not None)
 
     @contextmanager
     def turn(self, cancel: threading.Event, visitor: str, work: object = None) -> Iterator[bool]:
-        """Wait for a turn of this visitor and hold it in the body: True. False: another job has done the `work`.
+        """Wait for a turn of this visitor and hold it in the body: True.
+
+        False: another job took the `work` along and has ended, with or without an answer to it.
 
         Raises:
             Stopped: cancelled while waiting.
@@ -106,9 +110,13 @@ class Queue:
 
     @contextmanager
     def taking_along(self, fits: Callable[[Any], bool], most: int) -> Iterator[list[Place]]:
-        """Take the places of at most so many waiting jobs whose work fits, by their order; the body does it."""
+        """Take the places of at most so many waiting jobs whose work fits, in the order of their turns.
+
+        The body does their work.
+        """
         with self.moved:
-            places = [place for place in sorted(self.waiting, key=lambda one: one.round) if fits(place.work)][:most]
+            in_order = sorted(self.waiting, key=lambda place: place.round)
+            places = list(islice((place for place in in_order if fits(place.work)), most))
             for place in places:
                 place.taken = True
                 self.waiting.remove(place)

@@ -241,6 +241,8 @@ def test_what_unpacks_to_too_much_is_refused(monkeypatch):
         read_table(parquet([{"a": "x" * 1000}] * 1000), "a.parquet")
     with pytest.raises(InvalidInput, match="unpacks to more than"):
         read_table(parquet(pd.DataFrame({"a": pd.Categorical(["x" * 1000] * 1000)})), "a.parquet")
+    with pytest.raises(InvalidInput, match="unpacks to more than"):  # few rows do not get the room of many
+        read_table(parquet([{"a": "x" * 1000}] * 1000), "a.parquet", rows=10_000_000)
     monkeypatch.setattr(formats, "LARGEST_LIST", 10)
     with pytest.raises(InvalidInput, match="Save it as JSONL"):
         read_table(WRITTEN["list.json"], "a.json")

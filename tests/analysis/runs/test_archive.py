@@ -74,6 +74,10 @@ def test_the_command_writes_an_archive_and_takes_it_in(packed, finished, tmp_pat
     assert "run.zip exists" in said
     assert "A run again already exists" in said
     assert "none.zip cannot be read: No such file" in said
+    for command in (["export", str(finished), "--to", "zip"], ["import", str(file)]):
+        with pytest.raises(SystemExit):
+            main.main([*command, "--out", "s3://bucket/run"])
+        assert "is an address" in capsys.readouterr().err
 
 
 def test_bounds_grow_with_the_archive_up_to_ten_million_answers():

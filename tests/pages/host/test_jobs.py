@@ -6,7 +6,6 @@ from collections import UserDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
@@ -20,7 +19,6 @@ from pages.ui.host.jobs import Job, Request
 from pages.ui.host.store import JobRegistry, Loaded, store
 from pages.ui.inspect import form
 from pages.ui.shared import state, url_state
-from rauq.arguments import Sampling
 from rauq.checkpoints.store import PLACE_VARIABLE
 from rauq.errors import InvalidInput, Stopped
 from tests.gguf_files import save_gguf
@@ -38,7 +36,7 @@ class SlowModel:
         self.begun, self.go_on = threading.Event(), threading.Event()
         self.calls, self.at_once, self.most_at_once = 0, 0, 0
         self.prompts = []
-        self.kind, self.runs_alone = "base", False
+        self.kind, self.runs_alone = "base", True
 
     def generate(self, prompt, *, on_token, on_progress, cancel, **_limits):
         self.prompts.append(prompt)
@@ -357,111 +355,3 @@ def test_where_there_are_many_jobs_each_polls_less_often(monkeypatch):
     assert (jobs.poll_seconds(growing), jobs.poll_seconds(waiting)) == (0.2, 0.5)
     monkeypatch.setattr(store().jobs, "jobs", dict.fromkeys(range(20), "visitor"))
     assert (jobs.poll_seconds(growing), jobs.poll_seconds(waiting)) == (2.0, 5.0)
-
-
-@pytest.fixture
-def host(monkeypatch):
-    """A host that offers the embedded model, and the batches that it has answered."""
-    monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1")
-    monkeypatch.setattr(hosting, "models", lambda: ("atlas",))
-    lm, batches = rauq.load_model("atlas"), []
-    monkeypatch.setattr(cache, "model", lambda _name, **_options: lm)
-    monkeypatch.setattr(cache, "if_loaded", lambda _name: lm)
-    real = rauq.LanguageModel.generate_batch
-
-    def noted(self, prompts, **options):
-        batches.append(list(prompts))
-        return real(self, prompts, **options)
-
-    monkeypatch.setattr(rauq.LanguageModel, "generate_batch", noted)
-    return lm, batches
-
-
-QUESTIONS = [f"Q: What is the capital of {country}?\nA:" for country in ("Japan", "Peru", "Chad", "Oman", "Fiji")]
-
-
-def asked(prompt, **changes):
-    return Request(model=ModelChoice(), prompt=prompt, max_new_tokens=12, **changes)
-
-
-def started_behind_another(lm, requests):
-    """Jobs that have waited until all of them were there."""
-    with cache.queue(lm).turn(threading.Event(), "before"):
-        found = [started(request) for request in requests]
-        with cache.queue(lm).moved:
-            assert cache.queue(lm).moved.wait_for(lambda: cache.queue(lm).length == len(found) + 1, 30)
-    return found
-
-
-def test_a_host_answers_waiting_prompts_in_one_batch_and_each_as_if_alone(host):
-    lm, batches = host
-    found = [ended(job) for job in started_behind_another(lm, [asked(prompt) for prompt in QUESTIONS])]
-    assert [sorted(batch) for batch in batches] == [sorted(QUESTIONS)]
-    for job, prompt in zip(found, QUESTIONS, strict=True):
-        alone = lm.generate(prompt, max_new_tokens=12, last_row=True)
-        assert (job.error, job.trace.prompt, job.trace.answer) == (None, prompt, alone.answer)
-        np.testing.assert_allclose(job.trace.logprobs, alone.logprobs, atol=1e-4)
-        np.testing.assert_allclose(job.trace.attention, alone.attention, atol=1e-4)
-        assert "".join(job.pieces) == alone.answer
-        assert not job.waiting
-        assert job.waited >= 0
-    assert store().jobs.jobs == {}
-    assert cache.queue(lm).length == 0
-
-
-def test_what_differs_in_more_than_its_prompt_is_answered_alone(host, monkeypatch):
-    lm, batches = host
-    monkeypatch.setattr(jobs, "_MOST_SHARED", 100)
-    alone = [
-        asked(QUESTIONS[0], stop=","),
-        asked(QUESTIONS[0], answer=" Tokyo."),
-        asked(QUESTIONS[0], sampling=Sampling(seed=1)),
-        asked(f"Q: {'Please. ' * 20}{QUESTIONS[0][3:]}"),
-        replace(asked(QUESTIONS[0]), max_new_tokens=5),
-    ]
-    for job in started_behind_another(lm, [*alone, *map(asked, QUESTIONS[:2])]):
-        assert ended(job).error is None
-    assert [sorted(batch) for batch in batches] == [sorted(QUESTIONS[:2])]
-    monkeypatch.delenv(hosting.HOSTED_VARIABLE)
-    for job in started_behind_another(lm, map(asked, QUESTIONS[:2])):
-        assert ended(job).error is None
-    assert len(batches) == 1
-
-
-def test_in_a_batch_an_error_and_a_stop_concern_one_job_alone(host, monkeypatch):
-    lm, _ = host
-    note, stopped = jobs._note_progress, []
-
-    def stop_peru(job, so_far, **how):
-        if "Peru" in job.request.prompt and len(job.pieces) == 1:
-            job.cancel.set()
-            stopped.append(job)
-        note(job, so_far, **how)
-
-    monkeypatch.setattr(jobs, "_note_progress", stop_peru)
-    too_long = chr(0x1F642) * 900  # within the characters of a shared prompt, beyond the context
-    japan, peru, long, chad = started_behind_another(lm, map(asked, [*QUESTIONS[:2], too_long, QUESTIONS[2]]))
-    assert "takes" in str(ended(long).error)
-    assert long.trace is None
-    assert ended(peru).trace.stop_reason == "cancelled"
-    assert len(peru.trace.answer_ids) == 2
-    for job in (japan, chad):
-        assert ended(job).trace.stop_reason != "cancelled"
-        assert job.error is None
-    assert stopped == [peru]
-
-
-def test_where_a_batch_fails_every_job_of_it_says_so(host, monkeypatch):
-    lm, _ = host
-
-    def fail(*_args, **_options):
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(rauq.LanguageModel, "generate_batch", fail)
-    found = [ended(job) for job in started_behind_another(lm, map(asked, QUESTIONS[:3]))]
-    said = sorted(str(job.error) for job in found)
-    assert [text.partition(" (")[0] for text in said] == [
-        *["The generation failed together with others that were waiting. Try again."] * 2,
-        "The generation failed unexpectedly",
-    ]
-    assert ended(started(asked(QUESTIONS[3], stop=","))).error is None

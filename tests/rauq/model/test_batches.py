@@ -146,6 +146,10 @@ def test_numbers_that_are_not_finite_concern_their_item_alone(llama):
     assert isinstance(outcomes[1].error, NonFiniteLogits)
     for trace in outcomes[::2]:
         assert_same_answer(trace, good)
+    ended, prompts = [], ["fine", "a ~ b"]
+    watches = [Watch(on_end=lambda outcome: ended.append(type(outcome)))] * 2
+    list(llama.generate_batch(prompts, max_new_tokens=5, stop=(), watches=watches))
+    assert ended == [Trace, NonFiniteLogits]
     read = list(llama.read_batch([("fine", "a"), ("~", "a"), ("fine", "b")]))
     assert [type(outcome) for outcome in read] == [Trace, Failure, Trace]
 
