@@ -135,17 +135,17 @@ def test_the_order_is_drawn_by_the_seed():
 
 
 def test_the_rule_chooses_the_same_first_answers_again(monkeypatch, tmp_path):
-    monkeypatch.setattr(game, "COUNT", 3)
+    monkeypatch.setattr(game, "COUNT", 2)
     for module in (game, answers):
         monkeypatch.setattr(module, "GAME", tmp_path / "game")
         monkeypatch.setattr(module, "GAME_INDEX", tmp_path / "game" / "index.json")
     (tmp_path / "game").mkdir()
     (tmp_path / "game" / "of-another-choice.safetensors").touch()
-    assert record_game(rauq.load_model(SMOLLM2)) == GAME_ANSWERS[:3]
-    names = {game_answer.path.name for game_answer in GAME_ANSWERS[:3]}
+    assert record_game(rauq.load_model(SMOLLM2)) == GAME_ANSWERS[:2]
+    names = {game_answer.path.name for game_answer in GAME_ANSWERS[:2]}
     assert {path.name for path in (tmp_path / "game").iterdir()} == {"index.json", *names}
-    assert json.loads((tmp_path / "game" / "index.json").read_text()) == json.loads(GAME_INDEX.read_text())[:3]
-    for game_answer in GAME_ANSWERS[:3]:
+    assert json.loads((tmp_path / "game" / "index.json").read_text()) == json.loads(GAME_INDEX.read_text())[:2]
+    for game_answer in GAME_ANSWERS[:2]:
         kept = rauq.Trace.load(GAME / game_answer.path.name)
         assert (game_answer.trace().answer, game_answer.trace().wrong) == (kept.answer, kept.wrong)
 

@@ -290,7 +290,7 @@ def _common(request: Request) -> Request | None:
 
 def _can_share(lm: "LanguageModel", request: Request) -> bool:
     """Return whether a request can be answered in a batch: its prompt and the longest answer fit into the context."""
-    if lm.runs_alone or _common(request) is None:
+    if _common(request) is None or lm.runs_alone:
         return False
     try:
         prompt = lm.encode(request.prompt, template_options=request.template_options)

@@ -129,20 +129,19 @@ def test_settings_stand_beside_the_papers():
 
 
 @pytest.mark.parametrize(
-    ("trace", "settings"),
+    ("trace", "settings", "dark"),
     [
-        (make_trace((b"a",)), Settings()),
-        (make_trace((b"a",)), Settings(update="mean_sum")),
-        (random_trace(5), Settings(heads="mean", layer_aggregation="mean")),
-        (random_trace(5), Settings(layer_aggregation="median")),
-        (random_trace(5), Settings(update="mean_product", heads="top5")),
-        (random_trace(5, logprobs=np.array([np.nan, -1, -1, -1, -1])), Settings()),
-        (random_trace(3, logprobs=np.array([-np.inf, -1, -1])), Settings(update="minus_mean")),
-        (random_trace(3, attention=np.full((6, 4, 4, 8), np.nan, np.float32)), Settings()),
-        (random_trace(70, num_layers=2, layers=(1,)), Settings(layers="all", alignment="own")),
+        (make_trace((b"a",)), Settings(), False),
+        (make_trace((b"a",)), Settings(update="mean_sum"), True),
+        (random_trace(5), Settings(heads="mean", layer_aggregation="mean"), False),
+        (random_trace(5), Settings(layer_aggregation="median"), True),
+        (random_trace(5), Settings(update="mean_product", heads="top5"), False),
+        (random_trace(5, logprobs=np.array([np.nan, -1, -1, -1, -1])), Settings(), True),
+        (random_trace(3, logprobs=np.array([-np.inf, -1, -1])), Settings(update="minus_mean"), False),
+        (random_trace(3, attention=np.full((6, 4, 4, 8), np.nan, np.float32)), Settings(), True),
+        (random_trace(70, num_layers=2, layers=(1,)), Settings(layers="all", alignment="own"), False),
     ],
 )
-@pytest.mark.parametrize("dark", [False, True])
 def test_every_score_has_a_report(trace, settings, dark):
     score = rauq.score(trace, settings)
     page = page_of(trace, settings, dark=dark)

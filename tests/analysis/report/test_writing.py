@@ -156,11 +156,9 @@ def test_text_is_escaped(tmp_path, page):
 @pytest.mark.parametrize(
     ("quality", "lengths", "tokens"),
     [
-        ([1.0] * 8, None, "all"),
         ([np.nan] * 8, None, "all"),
         ([1.0], None, "all"),
         ([1.0, 0.0] * 4, [1] * 8, "all"),
-        ([1.0, 0.0] * 4, [1, 2] * 4, "fact"),
         ([1.0, 0.0] * 4, [2] * 8, "other"),
         ([1.0, 0.0] + [np.nan] * 6, None, "fact"),
     ],

@@ -36,7 +36,7 @@ class SlowModel:
         self.begun, self.go_on = threading.Event(), threading.Event()
         self.calls, self.at_once, self.most_at_once = 0, 0, 0
         self.prompts = []
-        self.kind, self.runs_alone = "base", True
+        self.kind, self.runs_alone = "base", True  # a host answers each prompt alone
 
     def generate(self, prompt, *, on_token, on_progress, cancel, **_limits):
         self.prompts.append(prompt)

@@ -1,4 +1,4 @@
-"""A short attack on three pages of a hosted app; and tests that the attack detects faults."""
+"""A short attack on two pages of a hosted app; and tests that the attack detects faults."""
 
 from random import Random
 
@@ -11,8 +11,8 @@ from tests.robustness.hosted.attack import Attack, Found, _Broken, attack, logge
 from tests.robustness.hosted.owner import Watch
 from tests.robustness.hosted.states import hostile_frame, hostile_state
 
-STATES = {"inspect": 5, "runs": 3, "learn": 2}
-ADDRESSES = {"inspect": 1, "runs": 1, "learn": 1}
+STATES = {"inspect": 5, "runs": 3}
+ADDRESSES = {"inspect": 1, "runs": 1}
 
 
 @pytest.fixture(scope="module")
