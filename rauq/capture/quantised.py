@@ -29,9 +29,10 @@ def keep_dtype(model: PreTrainedModel) -> None:
     On a CPU with AVX512-BF16 they would round activations to bfloat16 and pack their weights for it in the first pass:
     the log-probabilities of a sequence then differ by up to .08 nats with what else is in its pass.
     """
-    for module in model.modules():
-        if getattr(module, "support_avx512bf16_for_cpu", False) and not _is_packed(module.weight):
-            module.support_avx512bf16_for_cpu = False  # type: ignore[assignment]
+    layer: Any  # its own attributes are of bitsandbytes
+    for layer in model.modules():
+        if getattr(layer, "support_avx512bf16_for_cpu", False) and not _is_packed(layer.weight):
+            layer.support_avx512bf16_for_cpu = False
 
 
 def quantisation_of(model: PreTrainedModel) -> str:
