@@ -42,6 +42,7 @@ BY_DEFAULT = {
 }
 ON_REQUEST = {
     "gpu": "benchmarks.gpu",
+    "gpu_exact": "tests.exactness_on_gpu",
     "peers_agreement": "benchmarks.peers.agreement",
     "peers_time": "benchmarks.peers.times",
     "peers_memory": "benchmarks.peers.memory",

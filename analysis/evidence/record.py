@@ -166,6 +166,7 @@ SPEED = (
     Subject("page", "Response times"),
     Subject("tab_memory", "Browser memory"),
     Subject("gpu", "GPU"),
+    Subject("gpu_exact", "GPU: capture"),
 )
 ROBUSTNESS = (
     Subject("fuzz", "Fuzzing"),
