@@ -3,65 +3,23 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from rauq.labels import about_weights, label, number, running
+from rauq.scoring.empty import ENDINGS, empty_answer
 from rauq.scoring.score import Score, collapse_token
 from rauq.scoring.settings import Settings
 from rauq.trace.attribution import about_attribution, weight_name
-from rauq.trace.parts import part_of, shows_text, span_of
-from rauq.trace.trace import Part, StopReason, Trace
+from rauq.trace.parts import shows_text, span_of
+from rauq.trace.trace import Part, Trace
 
 
 def why_empty(trace: Trace, part: Part = "answer") -> str:
     """A sentence or two where a part has no text besides white space and an end token; empty where it has some."""
-    answer = part_of(trace, part)
-    if answer is None:
-        still = f"The model was still thinking when {_ended(trace)}. {_go_on(trace)}".strip()
-        return still if part == "answer" else ""
-    if answer.answer.strip():
-        return ""
-    if trace.stop_reason == "stop":
-        return f"A stop string came before any other text: pass stop=() to use none. {_other_kind(trace)}".strip()
-    if trace.stop_reason == "eos" and not answer.answer:
-        return f"The model generated its end token immediately. {_other_kind(trace)}".strip()
-    return f"The answer is only white space ({ENDINGS[trace.stop_reason]}). {_go_on(trace)}".strip()
-
-
-def _ended(trace: Trace) -> str:
-    match trace.stop_reason:
-        case "length":
-            return "the answer reached the token limit"
-        case "cancelled":
-            return "the answer was stopped"
-        case "given":
-            return "the given answer ended"
-    return "the answer ended"
-
-
-def _go_on(trace: Trace) -> str:
-    return "Allow more tokens." if trace.stop_reason == "length" else ""
-
-
-def _other_kind(trace: Trace) -> str:
-    if trace.stop_reason == "eos" and (trace.chat_applied or trace.prompt_form == "templated"):
-        return (
-            "The chat template was applied, and base models often end right after it: if this is a base model, treat "
-            "it as one (kind: base)."
-        )
-    if trace.kind == "base":
-        return (
-            "No chat template was applied, and chat models often give an empty answer without it: if this is a chat "
-            "model, treat it as one (kind: instruct)."
-        )
-    if trace.prompt_form == "ids":
-        return "The prompt was given as token ids, which may lack the chat template: give text or messages."
-    if not trace.chat_applied and trace.prompt_form != "templated":
-        return "It is a chat model, and no chat template was applied: leave out chat=False."
-    return ""
+    found = empty_answer(trace, part)
+    return found.what if found else ""
 
 
 # At 1 nat, confidence is 37 % of the reference's. In correct answers of the embedded model the largest dip is smaller.
@@ -69,15 +27,6 @@ def _other_kind(trace: Trace) -> str:
 # token's confidence, so values between the two bounds are called neither "collapsed" nor "holds".
 SMALLEST_COLLAPSE = 1.0
 LARGEST_HOLD = math.log(4 / 3)
-ENDINGS: Mapping[StopReason, str] = MappingProxyType(
-    {
-        "eos": "ended by the model",
-        "stop": "ended at a stop string",
-        "length": "cut at the token limit",
-        "cancelled": "stopped by you",
-        "given": "as given",
-    }
-)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,55 +1,73 @@
-"""The probable reason for an empty answer is given; there is none for an answer with text."""
+"""The probable reason for an empty answer is given, with what helps; there is none for an answer with text."""
 
 import io
+from typing import get_args
 
 import pytest
 from rich.console import Console
 
 from rauq import Settings, score
 from rauq.cli.inspect import draw
+from rauq.scoring.empty import Remedy, as_question, empty_answer
 from rauq.scoring.report import sentence, why_empty
 from tests.traces import make_trace
 
-BASE = "kind: base"
-INSTRUCT = "kind: instruct"
 END = {"pieces": (b"</s>",), "answer_tokens": ("",)}
+BREAK = {"pieces": (b"\n",), "answer_tokens": ("\n",), "stop_reason": "stop"}
+AT_ONCE = "generated its end token immediately."
 
 
 def empty(**changes):
     return make_trace(**(END | changes))
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"kind": "base"}, ("generated its end token immediately", INSTRUCT)),
-        ({"kind": "base", "chat_applied": True}, ("generated its end token immediately", BASE)),
-        ({"kind": "instruct", "chat_applied": True}, ("generated its end token immediately", BASE)),
-        ({"kind": "instruct", "prompt_form": "templated"}, ("generated its end token immediately", BASE)),
-        ({"kind": "instruct"},
-         ("generated its end token immediately", "no chat template was applied: leave out chat=False")),
-        ({"kind": "instruct", "prompt_form": "ids"}, ("generated its end token immediately", "given as token ids")),
-        ({"pieces": (b"\n",), "answer_tokens": ("\n",), "stop_reason": "stop"}, ("A stop string came", INSTRUCT)),
-        ({"pieces": (b" ", b" "), "answer_tokens": (" ", " "), "stop_reason": "length"}, ("white space", "more")),
-        ({"pieces": (b" ",), "answer_tokens": (" ",), "stop_reason": "given"}, ("only white space (as given)",)),
-        ({"pieces": (b"a", b"b"), "answer_tokens": ("a", "b"), "thinking": (0, 2), "stop_reason": "length"},
-         ("still thinking when the answer reached the token limit. Allow more tokens.",)),
-        ({"pieces": (b"a", b"</s>"), "answer_tokens": ("a", ""), "thinking": (0, 1)},
-         ("generated its end token immediately", INSTRUCT)),
-    ],
-)  # fmt: skip
-def test_an_empty_answer_says_what_probably_happened(changes, says):
+EMPTY = [
+    ({"kind": "base"}, AT_ONCE, (), ("instruct",)),
+    ({"kind": "base", "chat_applied": True}, "base models often end right after it", (), ()),
+    ({"kind": "instruct", "chat_applied": True}, "base models often end right after it", ("base",), ("base",)),
+    ({"kind": "instruct", "prompt_form": "templated"}, "The chat template was applied", ("base",), ("base",)),
+    ({"kind": "instruct"}, "no chat template was applied", ("template",), ("template",)),
+    ({"kind": "instruct", "prompt_form": "ids"}, "given as token ids", (), ()),
+    (BREAK | {"kind": "base"}, "began with a line break", ("question", "no_stop"), ("question", "no_stop", "instruct")),
+    (BREAK | {"kind": "base", "prompt": "Frage: Wo?\nAntwort: "}, "a line", ("no_stop",), ("no_stop", "instruct")),
+    (BREAK | {"kind": "base", "prompt": "问：奥斯陆在哪里？\\n答\N{FULLWIDTH COLON}"}, "a line", ("no_stop",), ("no_stop", "instruct")),
+    (BREAK | {"kind": "base", "prompt_form": "ids"}, "the answer stops", ("no_stop",), ("no_stop", "instruct")),
+    (BREAK | {"kind": "instruct", "chat_applied": True}, "began with a line break", ("no_stop",), ("no_stop",)),
+    (BREAK | {"kind": "instruct", "pieces": (b" ",), "answer_tokens": (" ",)},
+     "began with white space", ("no_stop",), ("no_stop",)),
+    ({"pieces": (b" ", b" "), "answer_tokens": (" ", " "), "stop_reason": "length"},
+     "only white space", ("more_tokens",), ("more_tokens",)),
+    ({"pieces": (b" ",), "answer_tokens": (" ",), "stop_reason": "given"}, "only white space (as given)", (), ()),
+    ({"pieces": (b"a", b"b"), "answer_tokens": ("a", "b"), "thinking": (0, 2), "stop_reason": "length"},
+     "still thinking when the answer reached the token limit.", ("more_tokens",), ("more_tokens",)),
+    ({"pieces": (b"a", b"</s>"), "answer_tokens": ("a", ""), "thinking": (0, 1), "kind": "base"},
+     AT_ONCE, (), ("instruct",)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "says", "remedies", "with_template"), EMPTY)
+def test_an_empty_answer_says_what_probably_happened_and_what_helps(changes, says, remedies, with_template):
     trace = empty(**changes)
-    reason = why_empty(trace)
-    assert all(part in reason for part in says), reason
-    assert (reason.strip(), reason[-1], "  " in reason) == (reason, ".", False)
-    found = score(trace)
-    assert sentence(trace, found) == f"The answer is empty: {reason}"
+    found = empty_answer(trace)
+    assert (found.remedies, empty_answer(trace, has_template=True).remedies) == (remedies, with_template)
+    assert says in found.what
+    scored = score(trace)
+    assert sentence(trace, scored) == f"The answer is empty: {found.what}"
     drawn = Console(file=io.StringIO(), width=200)
-    draw(drawn, trace, found)
-    assert reason in drawn.file.getvalue()
+    draw(drawn, trace, scored)
+    assert found.what in drawn.file.getvalue()
     assert "undefined" not in drawn.file.getvalue()
     assert "Selected heads" not in drawn.file.getvalue()
+
+
+def test_every_remedy_is_given_for_some_answer():
+    assert {remedy for _, _, *each in EMPTY for several in each for remedy in several} == set(get_args(Remedy))
+
+
+def test_a_prompt_becomes_a_question_whose_answer_has_a_cue():
+    question = as_question(" Where is Oslo?\n")
+    assert question == "Question: Where is Oslo?\nAnswer:"
+    assert "question" not in empty_answer(empty(**BREAK, kind="base", prompt=question)).remedies
 
 
 @pytest.mark.parametrize(
@@ -62,6 +80,7 @@ def test_an_empty_answer_says_what_probably_happened(changes, says):
 )
 def test_an_answer_with_text_is_not_empty(trace):
     assert why_empty(trace) == ""
+    assert empty_answer(trace) is None
     assert "empty" not in sentence(trace, score(trace))
 
 
