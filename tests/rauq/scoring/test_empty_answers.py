@@ -30,7 +30,7 @@ EMPTY = [
     ({"kind": "instruct", "prompt_form": "ids"}, "given as token ids", (), ()),
     (BREAK | {"kind": "base"}, "began with a line break", ("question", "no_stop"), ("question", "no_stop", "instruct")),
     (BREAK | {"kind": "base", "prompt": "Frage: Wo?\nAntwort: "}, "a line", ("no_stop",), ("no_stop", "instruct")),
-    (BREAK | {"kind": "base", "prompt": "问：奥斯陆在哪里？\\n答\N{FULLWIDTH COLON}"}, "a line", ("no_stop",), ("no_stop", "instruct")),
+    (BREAK | {"kind": "base", "prompt": "答\N{FULLWIDTH COLON}"}, "a line", ("no_stop",), ("no_stop", "instruct")),
     (BREAK | {"kind": "base", "prompt_form": "ids"}, "the answer stops", ("no_stop",), ("no_stop", "instruct")),
     (BREAK | {"kind": "instruct", "chat_applied": True}, "began with a line break", ("no_stop",), ("no_stop",)),
     (BREAK | {"kind": "instruct", "pieces": (b" ",), "answer_tokens": (" ",)},
