@@ -118,8 +118,13 @@ def _prompt(trace: Trace) -> str:
 
 
 def _literals(messages: Sequence[Message]) -> str:
-    turns = (f'    {{"role": {message.role!r}, "content": {_literal(message.content)}}},\n' for message in messages)
-    return f"[\n{''.join(turns)}]"
+    return f"[\n{''.join(map(_message, messages))}]"
+
+
+def _message(message: Message) -> str:
+    if message.parts or message.fields:
+        return f"    {message.as_dict()!r},\n"
+    return f'    {{"role": {message.role!r}, "content": {_literal(message.content)}}},\n'
 
 
 def _literal(text: str) -> str:

@@ -3,12 +3,14 @@
 import argparse
 import json
 import math
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from rich import box
@@ -18,12 +20,14 @@ from rich.table import Table
 from rich.text import Text
 
 from rauq.arguments import Sampling
+from rauq.checkpoints.names import read_name
 from rauq.checkpoints.store import BOUND_VARIABLE, PLACE_VARIABLE, clear, default_store
-from rauq.cli.commands import DONE, add_model_options, exit_code, model_options, say
+from rauq.cli.commands import DONE, Parser, add_model_options, exit_code, model_options, say
 from rauq.cli.models import add_models_command
 from rauq.errors import InvalidInput
 from rauq.labels import about_weights, label, number, running, size
 from rauq.scoring import report
+from rauq.scoring.empty import EmptyAnswer, Remedy, as_question, empty_answer
 from rauq.scoring.report import why_empty
 from rauq.scoring.score import Score, score
 from rauq.scoring.settings import Settings, Signal, is_paper_setting
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from rauq.model.language_model import LanguageModel
 
 MARK = "*"
+_ESCAPES = MappingProxyType({"n": "\n", "r": "\r", "t": "\t", "\\": "\\"})
 _PROMPT_CHARACTERS = 300
 # One warm hue from strong to pale, black text readable on each. At 1 nat, confidence is 37 % of the reference's.
 _SHADES = (
@@ -117,9 +122,9 @@ def _heading(trace: Trace) -> Text:
     return Text.assemble(
         (running(trace.model), "bold"),
         f" ({trace.kind}{chat})\n",
-        *([f"{weights}\n"] if (weights := about_weights(trace.quantisation, trace.dtype)) else []),
+        *([f"{weights}\n"] if (weights := about_weights(trace.quantisation, trace.dtype, trace.adapter)) else []),
         *([f"{weights}\n"] if (weights := about_attribution(trace.attribution, trace.dtype)) else []),
-        *(part for message in trace.messages[:-1] for part in _said(message.role.capitalize(), message.content)),
+        *(part for message in trace.messages[:-1] for part in _said(message.role.capitalize(), message.text)),
         *_said("Prompt", trace.prompt),
         ("Answer ", "bold"),
         f"{running(trace.answer)} ({_count(len(trace.answer_ids), 'token')}, {report.ending(trace)})",
@@ -173,9 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m rauq", description="Score how uncertain a model is about its answer (RAUQ)."
-    )
+    parser = Parser(prog="python -m rauq", description="Score how uncertain a model is about its answer (RAUQ).")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     inspect = commands.add_parser(
         "inspect",
@@ -195,13 +198,14 @@ def _parser() -> argparse.ArgumentParser:
     inspect.add_argument(
         "--model",
         default="atlas",
-        help="atlas (embedded), a short name (see models), a folder, a GGUF file, a hub id, or "
-        "organisation/model/file.gguf; default atlas",
+        help="atlas (embedded), a short name (see models), a folder, a GGUF file, a hub id or its address, "
+        "organisation/model/file.gguf, or a model of Ollama or LM Studio; default atlas",
     )
     add_model_options(inspect)
     inspect.add_argument("--answer", metavar="TEXT", help="score this answer instead of generating one")
     inspect.add_argument("--end", action="store_true", help="with --answer: append the model's end token")
     inspect.add_argument("--max-new-tokens", type=int, default=128, metavar="N", help="default 128")
+    _add_base_options(inspect)
     _add_sampling(inspect)
     inspect.add_argument("--alpha", type=float, metavar="A", help="weight of the signal, 0 to 1; default the paper's")
     inspect.add_argument("--signal", choices=get_args(Signal), help="default the paper's for this kind of model")
@@ -237,6 +241,23 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_base_options(inspect: argparse.ArgumentParser) -> None:
+    inspect.add_argument(
+        "--question",
+        action="store_true",
+        help='for a base model: ask with the prompt "Question: PROMPT", and "Answer:" on the next line',
+    )
+    stops = inspect.add_mutually_exclusive_group()
+    stops.add_argument(
+        "--stop",
+        action="append",
+        metavar="TEXT",
+        help="end the answer after this text, in which \\n is a line break; may be repeated; default: \\n for a base "
+        "model, none for an instruct model",
+    )
+    stops.add_argument("--no-stop", action="store_true", help="end the answer after no text")
+
+
 def _add_sampling(inspect: argparse.ArgumentParser) -> None:
     group = inspect.add_argument_group(
         "sampling",
@@ -269,8 +290,6 @@ def _inspect(options: argparse.Namespace) -> int:
     settings = Settings(alpha=options.alpha, signal=options.signal, alignment=options.alignment, part=options.part)
     _check(options)
     trace = _trace(options)
-    if trace.prompt_form == "templated":
-        say("The prompt already contains this model's chat template, so none was applied.")
     if options.save:
         trace.save(options.save)
     result = score(trace, settings)
@@ -291,6 +310,7 @@ def _check(options: argparse.Namespace) -> None:
     if _sampling(options) and options.answer is not None:
         message = "An answer given with --answer is not sampled; leave out --temperature, --top-p, --top-k and --seed."
         raise InvalidInput(message)
+    _check_stop(options)
     if options.end and options.answer is None:
         message = "--end is only for an answer given with --answer. Leave it out; a generated answer ends by itself."
         raise InvalidInput(message)
@@ -300,6 +320,18 @@ def _check(options: argparse.Namespace) -> None:
         raise InvalidInput(message)
     if options.save and (options.save.is_dir() or not options.save.parent.is_dir()):
         message = f"--save {options.save}: give a file in a folder that exists."
+        raise InvalidInput(message)
+
+
+def _check_stop(options: argparse.Namespace) -> None:
+    if options.answer is not None and (options.stop is not None or options.no_stop):
+        message = "An answer given with --answer ends where it ends; leave out --stop and --no-stop."
+        raise InvalidInput(message)
+    if options.stop is not None and "" in options.stop:
+        message = "--stop is empty; give a text, or --no-stop for none."
+        raise InvalidInput(message)
+    if options.question and options.system is not None:
+        message = "--question is for a base model, and --system for a chat model. Leave one out."
         raise InvalidInput(message)
 
 
@@ -316,7 +348,10 @@ def _check_attribution(options: argparse.Namespace) -> None:
 
 def _trace(options: argparse.Namespace) -> Trace:
     progress = Console(stderr=True, highlight=False)
-    say(f"Loading {options.model} ...")
+    found = read_name(options.model)
+    if note := found.note(options.model):
+        say(note)
+    say(f"Loading {found.source} ...")
     from rauq.model.loading import load_model
 
     with progress.status("Reading the model") as status:
@@ -324,20 +359,41 @@ def _trace(options: argparse.Namespace) -> Trace:
         def show(done: int, total: int) -> None:
             status.update(f"Dequantising the weights, once for this file: {size(done)} of {size(total)}")
 
-        lm = load_model(options.model, **model_options(options), on_progress=show)
+        lm = load_model(found.source, revision=found.revision, **model_options(options), on_progress=show)
     _say_loaded(lm)
-    found = _answered(lm, options, progress)
-    return found if options.attribution is None else _attributed(lm, found, options, progress)
+    trace = _answered(lm, options, progress)
+    _advise(empty_answer(trace, options.part, has_template=bool(lm.tokens.tokenizer.chat_template)))
+    return trace if options.attribution is None else _attributed(lm, trace, options, progress)
+
+
+_ADVICE: Mapping[Remedy, str] = MappingProxyType(
+    {
+        "question": "--question, which asks in the form that base models answer",
+        "no_stop": "--no-stop, with which the answer goes on",
+        "more_tokens": "a larger --max-new-tokens",
+        "base": "--kind base, if this is a base model",
+        "instruct": "--kind instruct, if this is a chat model",
+        "whole": "--part all, which scores the whole text as the answer",
+    }
+)
+
+
+def _advise(found: EmptyAnswer | None) -> None:
+    """Say with which options an empty answer may become one with text."""
+    if found and (options := [_ADVICE[remedy] for remedy in found.remedies if remedy in _ADVICE]):
+        say(f"The answer is empty. Try {', or '.join(options)}.")
 
 
 def _say_loaded(lm: "LanguageModel") -> None:
     article = "an" if lm.kind == "instruct" else "a"
     facts = f"Loaded {article} {lm.kind} model of {lm.num_layers} layers with {lm.num_heads} heads."
-    say(f"{facts} {about_weights(lm.quantisation, lm.dtype)}".rstrip())
+    say(f"{facts} {about_weights(lm.quantisation, lm.dtype, lm.adapter)}".rstrip())
 
 
 def _answered(lm: "LanguageModel", options: argparse.Namespace, progress: Console) -> Trace:
     prompt, given = _prompt(options), _template_options(options)
+    for note in lm.encode(prompt, template_options=given).notes:
+        say(note)
     if options.answer is not None:
         return lm.read(prompt, options.answer, template_options=given, end=options.end)
     with progress.status("Generating") as status:
@@ -348,6 +404,7 @@ def _answered(lm: "LanguageModel", options: argparse.Namespace, progress: Consol
         return lm.generate(
             prompt,
             max_new_tokens=options.max_new_tokens,
+            stop=_stop(options),
             template_options=given,
             last_row=True,
             on_token=count,
@@ -371,8 +428,15 @@ def _attributed(lm: "LanguageModel", trace: Trace, options: argparse.Namespace, 
 
 def _prompt(options: argparse.Namespace) -> str | list[Message]:
     if options.system is None:
-        return str(options.prompt)
+        return as_question(options.prompt) if options.question else str(options.prompt)
     return [Message(role="system", content=options.system), Message(role="user", content=options.prompt)]
+
+
+def _stop(options: argparse.Namespace) -> tuple[str, ...] | None:
+    """The stop strings that were given, with their escapes read; None: those of the kind of model."""
+    if options.stop is None:
+        return () if options.no_stop else None
+    return tuple(re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), text) for text in options.stop)
 
 
 def _template_options(options: argparse.Namespace) -> dict[str, TemplateOption]:

@@ -7,20 +7,27 @@ from typing import Any, TypeVar
 
 from rauq.arguments import Cancel, check_unicode, is_whole
 from rauq.errors import InvalidInput
-from rauq.model.tokens import Tokens, encode_chat, encode_templated, end_of_answer, is_templated
+from rauq.model.template import write
+from rauq.model.template_checks import check_known, notes_on
+from rauq.model.templated import as_templated, encode_templated, end_of_answer
+from rauq.model.tokens import Tokens
 from rauq.trace.messages import Message, PromptForm, TemplateOptions, checked_options, is_conversation, messages_of
 from rauq.trace.trace import Kind
 
 TokensOrText = str | Sequence[int]
-PromptLike = TokensOrText | Sequence[Message | Mapping[str, str]]
+PromptLike = TokensOrText | Sequence[Message | Mapping[str, Any]]
 Given = TypeVar("Given", str, tuple[int, ...])
+_MOST_NAMED = 3  # tokens in an error
+_TEMPLATED = "The prompt already contains this model's chat template, so none was applied."
+_OTHER_ENDS = "Its line ends were changed to those of the template."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
     """A prompt as the model sees it: its text and token ids, how it was given, and whether the chat template made them.
 
-    Of messages, which are kept beside it, the text is that of the last one.
+    Of messages, which are kept beside it, the text is that of the last one. `notes` are sentences on what was done to
+    the text that was given, such as line ends that were changed.
     """
 
     text: str
@@ -29,6 +36,7 @@ class Prompt:
     form: PromptForm = "text"
     messages: tuple[Message, ...] = ()
     template_options: TemplateOptions = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def encode_prompt(
@@ -50,7 +58,9 @@ def encode_prompt(
     """
     options = checked_options(template_options)
     if is_conversation(prompt):
-        return _conversation(tokens, messages_of(prompt), chat=chat, options=options)
+        found = _conversation(tokens, messages_of(prompt), chat=chat, options=options)
+        _check_embedded(tokens, found.ids, vocab_size)
+        return found
     encoded = (
         _text(tokens, prompt, chat=chat, instruct=instruct, options=options)
         if isinstance(prompt, str)
@@ -62,6 +72,7 @@ def encode_prompt(
             "Leave them out, or pass chat=True with a plain text."
         )
         raise InvalidInput(message)
+    _check_embedded(tokens, encoded.ids, vocab_size)
     return encoded
 
 
@@ -71,26 +82,33 @@ def _conversation(
     if chat is False:
         message = "Got messages with chat=False; only the chat template turns messages into a prompt. Leave out chat."
         raise InvalidInput(message)
-    ids = _not_empty("prompt", tuple(encode_chat(tokens, messages, options)))
-    return Prompt(
-        text=messages[-1].content,
-        ids=ids,
-        chat_applied=True,
-        form="messages",
-        messages=messages,
-        template_options=options,
-    )
+    return replace(_written(tokens, messages, options), form="messages", messages=messages)
 
 
 def _text(tokens: Tokens, prompt: str, *, chat: bool | None, instruct: bool, options: TemplateOptions) -> Prompt:
     check_unicode(_not_empty("prompt", prompt))
-    templated = not chat and is_templated(tokens, prompt)
-    if chat or (chat is None and instruct and not templated):
-        ids = _not_empty("prompt", tuple(encode_chat(tokens, [Message(role="user", content=prompt)], options)))
-        return Prompt(text=prompt, ids=ids, chat_applied=True, template_options=options)
-    ids = tuple(encode_templated(tokens, prompt) if templated else tokens.encode(prompt, special=True))
-    form: PromptForm = "templated" if templated else "text"
-    return Prompt(text=prompt, ids=_not_empty("prompt", ids), chat_applied=False, form=form)
+    templated = None if chat else as_templated(tokens, prompt)
+    if templated is not None:
+        ids = _not_empty("prompt", tuple(encode_templated(tokens, templated.text)))
+        notes = (_TEMPLATED, _OTHER_ENDS) if templated.has_other_ends else (_TEMPLATED,)
+        return Prompt(text=prompt, ids=ids, chat_applied=False, form="templated", notes=notes)
+    if chat or (chat is None and instruct):
+        return _written(tokens, (Message(role="user", content=prompt),), options)
+    ids = _not_empty("prompt", tuple(tokens.encode(prompt, special=True)))
+    return Prompt(text=prompt, ids=ids, chat_applied=False)
+
+
+def _written(tokens: Tokens, messages: tuple[Message, ...], options: TemplateOptions) -> Prompt:
+    """What the chat template writes for messages, up to where the assistant begins."""
+    written = write(tokens.tokenizer, messages, options)
+    check_known(tokens.tokenizer, messages, options, written)
+    return Prompt(
+        text=messages[-1].content,
+        ids=_not_empty("prompt", tuple(tokens.encode(written.text, special=False))),
+        chat_applied=True,
+        template_options=options,
+        notes=tuple(notes_on(messages, written)),
+    )
 
 
 def _ids(tokens: Tokens, prompt: Any, vocab_size: int) -> Prompt:
@@ -105,6 +123,7 @@ def encode_answer(tokens: Tokens, answer: TokensOrText, *, vocab_size: int, what
         InvalidInput: empty, not valid Unicode, or an id that the model does not know.
     """
     ids = tuple(tokens.encode_answer(answer)) if isinstance(answer, str) else _known(answer, vocab_size)
+    _check_embedded(tokens, ids, vocab_size)
     return _not_empty(what, ids)
 
 
@@ -148,6 +167,19 @@ def _known(ids: Sequence[int], vocab_size: int) -> tuple[int, ...]:
     return known
 
 
+def _check_embedded(tokens: Tokens, ids: Sequence[int], vocab_size: int) -> None:
+    """Refuse the ids of a text whose tokenizer has tokens that the model does not have."""
+    if beyond := [token for token in dict.fromkeys(ids) if token >= vocab_size]:
+        names = ", ".join(f"{tokens.text([token])!r} (id {token})" for token in beyond[:_MOST_NAMED])
+        more = f" and {len(beyond) - _MOST_NAMED} more" if len(beyond) > _MOST_NAMED else ""
+        message = (
+            f"The tokenizer gives tokens that the model does not have: {names}{more}; its ids go from 0 to "
+            f"{vocab_size - 1}. Use the tokenizer that the model was trained with, or a text and a chat template "
+            "without these tokens."
+        )
+        raise InvalidInput(message)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ModelDescription:
     """A loaded model without its weights: what is needed to encode a prompt and to describe a trace.
@@ -155,7 +187,7 @@ class ModelDescription:
     `layers` are the absolute numbers of those that have attention, `end_ids` the tokens that end an answer, and
     `configured_end_ids` those that the generation config names, in its order. `context_length` is the most tokens of
     prompt and answer together (None: no limit known), `quantisation` how a GGUF file stores the weights, or how they
-    were quantised when loaded ("" otherwise).
+    were quantised when loaded, `adapter` what was put on them ("" otherwise).
     """
 
     name: str
@@ -170,6 +202,7 @@ class ModelDescription:
     end_ids: frozenset[int]
     configured_end_ids: tuple[int, ...] = ()
     quantisation: str = ""
+    adapter: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

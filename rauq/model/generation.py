@@ -19,9 +19,9 @@ from rauq.capture.session import CaptureSession
 from rauq.errors import InvalidInput, NonFiniteLogits
 from rauq.model.batches import refuse_one
 from rauq.model.context import Limits, ModelDescription, Prompt, PromptLike
-from rauq.model.tokens import TextStream
+from rauq.model.tokens import TextStream, Tokens
 from rauq.trace.extras import Wanted
-from rauq.trace.parts import PROMPT_TOKENS, thinking_span
+from rauq.trace.thinking import PROMPT_TOKENS, thinking_span
 from rauq.trace.trace import Alternative, StopReason, Trace
 
 
@@ -96,6 +96,7 @@ def build_trace(
         revision=model.revision,
         dtype=dtype,
         quantisation=model.quantisation,
+        adapter=model.adapter,
         kind=model.kind,
         chat_applied=prompt.chat_applied,
         prompt_form=prompt.form,
@@ -113,10 +114,14 @@ def build_trace(
         entropies=statistics.entropies.numpy().copy(),
         alternatives=_alternatives(model, statistics),
         attention=_attention_of(attention, len(prompt.ids), len(answer)),
-        thinking=thinking_span([model.tokens.piece(token) for token in prompt.ids[-PROMPT_TOKENS:]], pieces),
+        thinking=_thinking(model.tokens, prompt.ids, pieces),
         sampling=sampling,
         extras={**extras, **statistics.extras()},
     )
+
+
+def _thinking(tokens: Tokens, prompt: Sequence[int], answer: Sequence[bytes]) -> tuple[int, int] | None:
+    return thinking_span([tokens.piece(token) for token in prompt[-PROMPT_TOKENS:]], answer, tokens.thinking_marks)
 
 
 def _alternatives(model: "ModelDescription", statistics: "TokenStatistics") -> tuple[tuple[Alternative, ...], ...]:

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from rauq.trace.parts import part_of
+from rauq.trace.parts import has_no_mark, part_of
 from rauq.trace.trace import Part, StopReason, Trace
 
-Remedy = Literal["question", "no_stop", "more_tokens", "base", "instruct", "template"]
+Remedy = Literal["question", "no_stop", "more_tokens", "base", "instruct", "template", "whole"]
 """What to do about an empty answer.
 
 question: the prompt as `as_question` writes it. no_stop: no stop string (`stop=()`). more_tokens: a larger
 `max_new_tokens`. base, instruct: the other kind of model (`kind=`), if it is one. template: the chat template, which
-chat=False left out.
+chat=False left out. whole: the whole text scored as the answer (`Settings(part="all")`).
 """
 
 ENDINGS: Mapping[StopReason, str] = MappingProxyType(
@@ -44,6 +44,9 @@ def empty_answer(trace: Trace, part: Part = "answer", *, has_template: bool = Fa
         has_template: Whether the model is known to have a chat template, without which it cannot be used as instruct.
     """
     answer = part_of(trace, part)
+    if answer is None and part == "answer" and has_no_mark(trace):
+        what = "No mark in the answer says where its thinking ends, and the prompt begins it, so all of it is thinking."
+        return EmptyAnswer(what=what, remedies=("whole",))
     if answer is None:
         what = f"The model was still thinking when {_ended(trace)}."
         return EmptyAnswer(what=what, remedies=_go_on(trace)) if part == "answer" else None

@@ -245,10 +245,11 @@ def as_json(trace: Trace, score: Score) -> dict[str, object]:
         "kind": trace.kind,
         "dtype": trace.dtype,
         "quantisation": trace.quantisation,
+        "adapter": trace.adapter,
         "chat_applied": trace.chat_applied,
         "prompt": trace.prompt,
         "prompt_form": trace.prompt_form,
-        "messages": [asdict(message) for message in trace.messages],
+        "messages": [message.as_dict() for message in trace.messages],
         "template_options": dict(trace.template_options),
         "answer": trace.answer,
         "stop_reason": trace.stop_reason,
@@ -263,7 +264,7 @@ def as_json(trace: Trace, score: Score) -> dict[str, object]:
         "sentence": sentence(trace, score),
         "tokens": _tokens(trace, score),
     }
-    nulls = {name: value for name, value in _leaves(record) if _is_null(value)}
+    nulls = {name: value for name, value in _leaves(record | {"messages": ()}) if _is_null(value)}
     undefined = {name: _reason(name, value, score) for name, value in nulls.items()}
     return {name: _finite(value) for name, value in record.items()} | {"undefined": undefined}
 
@@ -359,7 +360,8 @@ def words(trace: Trace, score: Score, note: str = "") -> Words:
     headline, detail = sentence_halves(trace, score)
     if not why_empty(trace, score.settings.part):
         detail = f"{detail} {uncertainty_sentence(score)}".rstrip()
-    about = (about_weights(trace.quantisation, trace.dtype), about_attribution(trace.attribution, trace.dtype))
+    weights = about_weights(trace.quantisation, trace.dtype, trace.adapter)
+    about = (weights, about_attribution(trace.attribution, trace.dtype))
     source = " ".join([f"{_source(trace)}.", *filter(None, about)])
     return Words(f"{source} {note}", headline, detail)
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import get_ident
 from types import MappingProxyType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError
@@ -18,7 +18,7 @@ from safetensors.numpy import load, save
 from rauq.arguments import Sampling
 from rauq.errors import InvalidInput, TraceFileError
 from rauq.trace.attribution import Attribution
-from rauq.trace.messages import Message, Role
+from rauq.trace.messages import Message, packed, unpacked
 
 # Larger than any existing model, and small enough to loop over.
 MOST_LAYERS = 10_000
@@ -41,7 +41,7 @@ MOST_UPLOADED_MESSAGES = 1000
 MOST_UPLOADED_ALTERNATIVES = 20  # a token on average; each takes twenty times as much memory as in the file
 LARGEST_UPLOADED_EXTRAS = 16 * 2**20  # bytes
 
-_NAMES = ("model", "revision", "dtype", "quantisation")
+_NAMES = ("model", "revision", "dtype", "quantisation", "adapter")
 _WEIGHTS = ("max_attention", "diagonal", "lookback")
 _ROUNDING = 1e-2  # half precision may overstep a bound by this much
 
@@ -183,13 +183,13 @@ _METADATA_KEY = "rauq_trace"
 _EXTRA = "extra."
 _SCALARS = MappingProxyType(
     dict.fromkeys(("prompt", "model", "revision", "kind", "stop_reason", "prompt_form", "dtype", "quantisation"), str)
-    | {"chat_applied": bool, "num_layers": int, "vocab_size": int}
+    | {"adapter": str, "chat_applied": bool, "num_layers": int, "vocab_size": int}
 )
 _LISTS = MappingProxyType({"layers": int, "answer_tokens": str, "wrong": int})
 _ALTERNATIVES = MappingProxyType({"ids": int, "texts": str, "logprobs": float})
 _OLDER_FILES: Mapping[str, Any] = MappingProxyType(  # what files without it mean
     {"wrong": [], "messages": [], "prompt_form": "text", "template_options": {}, "thinking": None, "sampling": None}
-    | {"dtype": "", "quantisation": "", "attribution": None}
+    | {"dtype": "", "quantisation": "", "adapter": "", "attribution": None}
 )
 _LENGTH_BYTES = 8  # a safetensors file begins with the length of its header
 _BY_PATH = "Load a larger trace by its path, with rauq.Trace.load."
@@ -205,7 +205,7 @@ def pack(fields: Mapping[str, Any]) -> bytes:
     metadata |= {"thinking": fields["thinking"], "sampling": fields["sampling"] and vars(fields["sampling"])}
     metadata["attribution"] = fields["attribution"] and vars(fields["attribution"])
     metadata |= {"schema": SCHEMA, "pieces": [piece.decode("latin-1") for piece in fields["pieces"]]}
-    metadata["messages"] = [[message.role, message.content] for message in fields["messages"]]
+    metadata["messages"] = [packed(message) for message in fields["messages"]]
     metadata["template_options"] = dict(fields["template_options"])
     for place, (name, kind) in enumerate(_ALTERNATIVES.items()):
         metadata[f"alternative_{name}"] = [[kind(entry[place]) for entry in row] for row in fields["alternatives"]]
@@ -379,10 +379,8 @@ def _alternative_rows(metadata: Mapping[str, Any]) -> Iterator[tuple[list[Any], 
 
 
 def _messages(metadata: Mapping[str, Any]) -> Iterator[Message]:
-    """The messages of a conversation, each a pair of role and content."""
-    for pair in _typed_list(metadata, "messages", list):
-        role, content = _typed_list({"messages": pair}, "messages", str)
-        yield Message(role=cast("Role", role), content=content)
+    """The messages of a conversation."""
+    return map(unpacked, _typed_list(metadata, "messages", list))
 
 
 def _part(parts: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - JSON or an array

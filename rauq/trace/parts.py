@@ -1,12 +1,12 @@
 """The parts of an answer of a reasoning model: its thinking, and the answer proper, each as a trace of its own."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 
+from rauq.trace.thinking import has_marks
 from rauq.trace.trace import Part, Trace
 
 
@@ -31,55 +31,6 @@ def pieces_with_text(pieces: Sequence[bytes], *, ended: bool) -> np.ndarray:
     if ended:
         shown[-1] = False
     return shown
-
-
-PROMPT_TOKENS = 16  # as many of the prompt's last tokens can open a thinking part; the longest mark has about five
-
-_THINK = re.compile(rb"(?P<open><think>|\[THINK\])|(?P<close></think>|\[/THINK\])")
-# In the harmony format of gpt-oss, what stands before the message of the final channel is not meant for the user.
-_HARMONY = re.compile(
-    rb"(?P<close><\|channel\|>\s*final\b[^<]*<\|message\|>)|(?P<open><\|channel\|>[^<]*(?:<\|message\|>)?)"
-)
-
-
-def thinking_span(prompt_end: Sequence[bytes], answer: Sequence[bytes]) -> tuple[int, int] | None:
-    """The answer tokens that are thinking, marks included, as (start, stop), stop exclusive; None where none are.
-
-    Arguments are the bytes of the tokens. Thinking starts at the first mark, which only white space may precede, or at
-    token 0 where the prompt ends with an opening mark. It ends with the last closing mark that has an opening one
-    before it, or, where the last opening mark is never closed, with the answer.
-    """
-    return _between(_THINK, prompt_end, answer) or _between(_HARMONY, prompt_end, answer)
-
-
-def _between(marks: re.Pattern[bytes], prompt_end: Sequence[bytes], answer: Sequence[bytes]) -> tuple[int, int] | None:
-    text = b"".join(answer)
-    is_open, start = _is_open_after(marks, b"".join(prompt_end)), 0
-    first = marks.match(text, len(text) - len(text.lstrip()))
-    if not is_open:
-        if first is None:
-            return None
-        is_open, start = True, first.start()
-    stop = len(text)
-    for mark in marks.finditer(text):
-        if mark["open"]:
-            is_open = True
-        elif is_open:
-            is_open, stop = False, mark.end()
-    ends = np.cumsum([len(piece) for piece in answer])
-    first_token = int(np.count_nonzero(ends <= start)) if start else 0
-    return first_token, _token_after(ends, len(text) if is_open else stop)
-
-
-def _token_after(ends: np.ndarray, stop: int) -> int:
-    """The first token after a text that is `stop` bytes long; a text of everything has all tokens."""
-    return len(ends) if stop == ends[-1] else int(np.searchsorted(ends, stop)) + 1
-
-
-def _is_open_after(marks: re.Pattern[bytes], prompt_end: bytes) -> bool:
-    """Whether the prompt ends with an opening mark, but for white space."""
-    found = list(marks.finditer(prompt_end))
-    return bool(found) and bool(found[-1]["open"]) and not prompt_end[found[-1].end() :].strip()
 
 
 NO_PART = MappingProxyType(
@@ -132,6 +83,16 @@ def part_of(trace: Trace, part: Part) -> Trace | None:
         extras=_extras(trace, start, stop),
         wrong=tuple(token - start for token in trace.wrong if start <= token < stop),
     )
+
+
+def has_no_mark(trace: Trace) -> bool:
+    """Whether all of a finished answer counts as thinking only because the prompt begins it, and nothing ends it.
+
+    It may be the answer itself, pasted without its thinking: `Settings(part="all")` scores it as that.
+    """
+    is_finished = trace.stop_reason in ("given", "eos", "stop")
+    is_all = trace.thinking == (0, len(trace.answer_ids))
+    return is_finished and is_all and not has_marks(b"".join(trace.pieces))
 
 
 def answer_text(trace: Trace) -> str:

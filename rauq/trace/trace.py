@@ -22,7 +22,7 @@ from rauq.labels import shortened
 from rauq.trace import file
 from rauq.trace.attribution import Attribution
 from rauq.trace.file import ARRAYS
-from rauq.trace.messages import Message, PromptForm, TemplateOptions, checked_options
+from rauq.trace.messages import ANSWERED, Message, PromptForm, TemplateOptions, checked_options
 from rauq.trace.strip import html_strip, plot
 
 NUM_BANDS = 8
@@ -64,7 +64,7 @@ class Trace:
     `logprobs` and `entropies` (N,) are in nats, from the raw logits. `attention` (L, H, N + 1, K) holds weights:
     0 where the model masks the key, nan before the sequence and in rows that were not captured. K is 8, or the
     `offsets` that were asked for.
-    `prompt` is the text that was answered: of `messages`, the content of the last one, the user's. `prompt_form` says
+    `prompt` is the text that was answered: of `messages`, the content of the last one. `prompt_form` says
     how the prompt was given; "templated" is a text that already contained its chat template, so none was applied.
     `template_options` are variables that the chat template was given.
     `extras` are arrays that were asked for by name (`rauq.trace.extras`); a file may hold others.
@@ -72,7 +72,8 @@ class Trace:
     `thinking` are the answer tokens between the model's thinking marks, marks included, as (start, stop), stop
     exclusive; None where there are none (`rauq.trace.parts`). `sampling` says how the answer was sampled; None: it is
     greedy, or it was given. `dtype` is that of the computation, `quantisation` how a GGUF file stores the weights, such
-    as Q4_K_M, or how they were quantised when loaded; "" where neither is known.
+    as Q4_K_M, or how they were quantised when loaded; "" where neither is known. `adapter` is what was put on the
+    weights, such as a LoRA; "" for none.
     `attribution` says how weights were attributed that stand in place of attention (`LanguageModel.attribute`); then
     `layers` are the attributed ones alone, K is 1, and `extras` is empty. None: the weights are attention.
     The arrays are read-only views of those that were given: nothing is copied, and those stay as they are.
@@ -104,6 +105,7 @@ class Trace:
     template_options: TemplateOptions = field(default_factory=dict)
     dtype: str = ""
     quantisation: str = ""
+    adapter: str = ""
     attribution: Attribution | None = None
 
     def __post_init__(self) -> None:
@@ -321,8 +323,9 @@ def _wrong_prompt(trace: Trace) -> list[str]:
         return [f"messages is {type(trace.messages).__name__}, not a tuple of Message"]
     if (trace.prompt_form == "messages") != bool(trace.messages):
         return [f"prompt_form is {trace.prompt_form!r} with {len(trace.messages)} messages"]
-    if trace.messages and (trace.messages[-1].role, trace.messages[-1].content) != ("user", trace.prompt):
-        return ["prompt is not the user's last message"]
+    last = trace.messages[-1] if trace.messages else None
+    if last is not None and (last.role not in ANSWERED or last.content != trace.prompt):
+        return ["prompt is not the last message, of the user or of a tool"]
     return []
 
 
@@ -359,9 +362,9 @@ def memory_bytes(trace: Trace) -> int:
 
 def _texts(trace: Trace) -> Iterator[str | bytes]:
     """Return all texts but those of the alternatives."""
-    yield from (trace.prompt, trace.model, trace.revision, trace.dtype, trace.quantisation)
+    yield from (trace.prompt, trace.model, trace.revision, trace.dtype, trace.quantisation, trace.adapter)
     yield from trace.answer_tokens
     yield from trace.pieces
-    yield from (message.content for message in trace.messages)
+    yield from (message.text for message in trace.messages)
     for name, value in trace.template_options.items():
         yield from (name, str(value))

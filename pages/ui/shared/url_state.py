@@ -27,7 +27,7 @@ from rauq.scoring.settings import (
     resolve,
     window,
 )
-from rauq.trace.messages import Message, TemplateOptions, checked_options, messages_of
+from rauq.trace.messages import Message, TemplateOptions, checked_options, messages_of, packed, unpacked
 from rauq.trace.trace import Alignment, Kind, Part, Trace
 
 if TYPE_CHECKING:
@@ -187,14 +187,14 @@ LARGEST_SEED = 999_999_999
 
 
 def read_context(text: str) -> tuple[Message, ...] | None:
-    """The messages before a prompt, from pairs of role and content in JSON; None where they cannot be used."""
+    """The messages before a prompt, from lists of role and content in JSON; None where they cannot be used."""
     try:
-        pairs = json.loads(text)
-        context = [Message(role=role, content=content) for role, content in pairs]
+        given = json.loads(text)
+        context = [unpacked(message) for message in given]
         messages_of([*context, Message(role="user", content="?")])
     except (InvalidInput, TypeError, ValueError, RecursionError):
         return None
-    return tuple(context) if isinstance(pairs, list) else None
+    return tuple(context) if isinstance(given, list) else None
 
 
 def read_options(text: str) -> TemplateOptions | None:
@@ -206,7 +206,7 @@ def read_options(text: str) -> TemplateOptions | None:
 
 
 def _written_context(context: tuple[Message, ...]) -> str:
-    return json.dumps([(message.role, message.content) for message in context], ensure_ascii=False)
+    return json.dumps([packed(message) for message in context], ensure_ascii=False)
 
 
 def _limit(text: str) -> int | None:
@@ -280,11 +280,11 @@ def asking(trace: Trace) -> Asked:
 
 
 def link(base: str, query: Mapping[str, str], trace: Trace) -> str | None:
-    """A link that opens on this answer; None where it would be longer than LONGEST.
+    """A link that opens on this answer; None where it would be longer than LONGEST, or lead to another prompt.
 
     A recorded answer, and one of a run, is named. Any other is named as long as it is in the memory of this app, and
     its prompt, which stands in a URL for this purpose alone, leads to it again afterwards or in another app. A prompt
-    that makes the link too long is left out where the answer is named.
+    that makes the link too long, or that the form cannot hold, is left out where the answer is named.
     """
     named = {name: value for name, value in query.items() if name not in ASKS}
     if trace.wrong:  # they may have come with a file, and not stand in the URL yet
@@ -292,7 +292,8 @@ def link(base: str, query: Mapping[str, str], trace: Trace) -> str | None:
     if EXAMPLE in query or RUN in query:
         named.pop(KEPT, None)
         return _short_enough(base, named)
-    found = _short_enough(base, named | written_asked(asking(trace)))
+    is_text = not trace.messages or trace.messages[-1] == Message(role="user", content=trace.prompt)  # as in the form
+    found = _short_enough(base, named | written_asked(asking(trace))) if is_text else None
     return found or (_short_enough(base, named) if KEPT in named else None)
 
 

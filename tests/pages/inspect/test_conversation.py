@@ -121,7 +121,7 @@ CONTEXTS = (
         '[["user"]]',
         '[["user","a","b"]]',
         '[["user",""]]',
-        '[["tool","a"]]',
+        '[["human","a"]]',
     ),
     *('[["user","a"],["system","b"]]', '[[["user"],"a"]]', '[["user",["a"]]]', '[{"role":"user","content":"a"}]'),
     *('[["user","\\ud800"]]', "[" * 100_000, "9" * 5000, '[["user", 1e999]]'),
@@ -152,7 +152,7 @@ def test_a_link_fills_the_form_and_shows_what_comes_before(open_app):
 
 @pytest.mark.usefixtures("no_model")
 def test_a_link_with_a_damaged_conversation_is_reported(open_app):
-    page = open_app(prompt="Who?", model="some/model", context='[["tool", "x"]]', template_options="[]")
+    page = open_app(prompt="Who?", model="some/model", context='[["human", "x"]]', template_options="[]")
     assert fields(page) == ("Who?", "")
     notices = interpreted(page)
     assert "The link's context cannot be used" in notices

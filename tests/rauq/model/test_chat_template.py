@@ -4,7 +4,9 @@ import pytest
 
 from rauq.errors import InvalidInput
 from rauq.model.context import encode_prompt
-from rauq.model.tokens import Tokens, encode_chat, is_templated
+from rauq.model.template import write
+from rauq.model.templated import is_templated
+from rauq.model.tokens import Tokens
 from rauq.trace.messages import Message, option_names
 from tests.architectures import VOCABULARY, byte_tokenizer
 from tests.chat_templates import CHATML, DEEPSEEK, GEMMA, LLAMA2, LLAMA3, TEMPLATES, chat_tokenizer
@@ -191,7 +193,8 @@ def test_options_that_cannot_be_used_are_named(options, says):
         ("{{ messages }}{{ tools }}{{ bos_token }}{% generation %}{{ b }}{{ a }}{% endgeneration %}", ("a", "b")),
         ("{% for one in messages %}{% if one is defined %}{% break %}{% endif %}{{ one.thinking }}{% endfor %}", ()),
         ({"default": "{{ a }}", "other": "{{ b }}"}, ("a",)),
-        ({"other": "{{ b }}"}, ()),
+        ({"other": "{{ b }}"}, ("b",)),  # the only one
+        ({"other": "{{ b }}", "third": "{{ c }}"}, ()),
     ],
     ids=str,
 )  # fmt: skip
@@ -232,8 +235,8 @@ def test_a_template_that_leaves_out_a_message_is_reported():
     ("template", "says"),
     [
         (None, "has no chat template, which messages"),
-        ("{% for", "chat template of this tokenizer fails .*Pass chat=False"),
-        ("{{ raise_exception('system first') }}", "fails .system first.*Pass chat=False"),
+        ("{% for", "chat template of this tokenizer fails .*kind: base"),
+        ("{{ raise_exception('system first') }}", "fails .system first.*kind: base"),
         ("{{ 'a' + 1 }}", "chat template of this tokenizer fails"),
     ],
 )
@@ -241,7 +244,7 @@ def test_a_chat_template_that_fails_is_reported(template, says):
     tokenizer = byte_tokenizer()
     tokenizer.chat_template = template
     with pytest.raises(InvalidInput, match=says):
-        encode_chat(Tokens(tokenizer), [Message(role="user", content="Where?")], {})
+        write(tokenizer, [Message(role="user", content="Where?")], {})
     assert not is_templated(Tokens(tokenizer), "<s>Where?")
 
 

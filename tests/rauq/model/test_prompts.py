@@ -85,13 +85,6 @@ def test_nothing_is_refused(empty):
         answer_of(empty)
 
 
-def test_a_text_without_tokens_is_refused():
-    tokenizer = byte_tokenizer()
-    tokenizer.chat_template = "{# nothing #}"
-    with pytest.raises(InvalidInput, match="The prompt is empty: it has no token"):
-        prompt_of("Where?", chat=True, tokens=Tokens(tokenizer))
-
-
 def test_only_text_gets_the_chat_template():
     tokenizer = byte_tokenizer()
     tokenizer.chat_template = "[{{ messages[0].content }}]"

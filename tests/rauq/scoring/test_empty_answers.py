@@ -40,6 +40,10 @@ EMPTY = [
     ({"pieces": (b" ",), "answer_tokens": (" ",), "stop_reason": "given"}, "only white space (as given)", (), ()),
     ({"pieces": (b"a", b"b"), "answer_tokens": ("a", "b"), "thinking": (0, 2), "stop_reason": "length"},
      "still thinking when the answer reached the token limit.", ("more_tokens",), ("more_tokens",)),
+    ({"pieces": (b"a", b"b"), "answer_tokens": ("a", "b"), "thinking": (0, 2), "stop_reason": "given"},
+     "No mark in the answer says where its thinking ends", ("whole",), ("whole",)),
+    ({"pieces": (b"<think>", b"b"), "answer_tokens": ("<think>", "b"), "thinking": (0, 2), "stop_reason": "given"},
+     "still thinking when the given answer ended.", (), ()),
     ({"pieces": (b"a", b"</s>"), "answer_tokens": ("a", ""), "thinking": (0, 1), "kind": "base"},
      AT_ONCE, (), ("instruct",)),
 ]  # fmt: skip

@@ -1,11 +1,14 @@
 """Lists of messages: valid ones become messages, and anything else is refused with a sentence."""
 
+import json
+from copy import deepcopy
+
 import pytest
 
 from rauq.errors import InvalidInput
 from rauq.model.context import encode_prompt
 from rauq.model.tokens import Tokens
-from rauq.trace.messages import Message, conversation_text, is_conversation, messages_of
+from rauq.trace.messages import Message, conversation_text, is_conversation, messages_of, packed, unpacked
 from tests.chat_templates import CHATML, chat_tokenizer
 
 SYSTEM, USER = {"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}
@@ -30,6 +33,32 @@ def test_a_conversation_reads_as_text():
     assert text == "system:\nBe brief.\n\nuser:\nHi"
 
 
+TALK = messages_of(
+    [
+        {"role": "developer", "content": "Be brief."},
+        {"role": "user", "content": ["One.", {"type": "text", "text": "Two?"}]},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "function": {"name": "f"}}], "refusal": None},
+        {"role": "tool", "content": "3", "tool_call_id": "1"},
+    ]
+)
+
+
+def test_a_message_is_the_same_as_a_dictionary_and_packed():
+    assert messages_of([message.as_dict() for message in TALK]) == TALK
+    assert tuple(unpacked(json.loads(json.dumps(packed(message)))) for message in TALK) == TALK
+    assert packed(TALK[0]) == ["developer", "Be brief."]
+    assert (TALK[1].content, TALK[1].parts, TALK[2].content) == ("One.\nTwo?", ("One.", "Two?"), "")
+    assert TALK[2].fields == {"tool_calls": [{"id": "1", "function": {"name": "f"}}]}
+    assert TALK[2].text == 'tool_calls: [{"id": "1", "function": {"name": "f"}}]'
+    assert len({*TALK, *TALK}) == 4
+    assert deepcopy(TALK) == TALK
+
+
+def test_parts_of_a_message_are_its_content():
+    with pytest.raises(InvalidInput, match="parts of a message of role user are not its content"):
+        Message(role="user", content="Hi", parts=("Hi", "there"))
+
+
 def test_only_a_list_with_a_message_is_a_conversation():
     for given in ([USER], (USER,), [5, USER], [Message(**USER)], [{}]):
         assert is_conversation(given)
@@ -46,27 +75,41 @@ def test_only_a_list_with_a_message_is_a_conversation():
         ([["user", "Hi"]], "Got list .*list of messages"),
         ([USER, "Hi"], r"Message 1 \(counted from 0\) is str"),
         ([5, USER], r"Message 0 \(counted from 0\) is int"),
-        ([{}], r"Message 0 .*the keys \[\]; give 'role' and 'content'"),
+        ([{}], r"Message 0 .*the keys \[\]; give a dictionary with 'role' and 'content'"),
         ([{"role": "user"}], "Message 0 .*'role'"),
-        ([{**USER, "name": "Ann"}], "Message 0 .*'name'.*and nothing else"),
-        ([{"role": "tool", "content": "3"}], "Message 0 .*role 'tool'; give one of system, user, assistant"),
-        ([{"role": "User", "content": "Hi"}], "role 'User'; give one of"),
+        ([{**USER, "name": "Ann"}], "does not use the field name of message 0"),
+        ([{**USER, "name": float("nan")}], "Message 0 .*fields are no data of JSON"),
+        ([{**USER, "name": object()}], "Message 0 .*fields are no data of JSON"),
+        ([{**USER, "name": "x" * 2**20}], "longer than 1,048,576 bytes"),
+        ([{**USER, "name": "\ud800"}], "fields are no data of JSON"),
+        ([{"role": "User", "content": "Hi"}], "role 'User'; give one of system, developer, user, assistant, tool"),
+        ([{"role": "human", "content": "Hi"}], "role 'human'; give one of"),
         ([{"role": None, "content": "Hi"}], "role None"),
         ([{"role": ["user"], "content": "Hi"}], r"role \['user'\]"),
         ([{"role": "x" * 10_000, "content": "Hi"}], "role 'xxx"),
         ([{"role": "user", "content": ""}], "an empty message of role user"),
         ([{"role": "user", "content": " \n"}], "an empty message of role user"),
         ([USER, {"role": "assistant", "content": ""}, USER], r"Message 1 .*an empty message of role assistant"),
-        ([{"role": "user", "content": None}], "content is NoneType; give one text"),
+        ([{"role": "user", "content": None}], "content is NoneType; give one text, or a list of text parts"),
+        ([USER, {"role": "assistant", "content": None, "tool_calls": []}, USER], "content is NoneType"),
         ([{"role": "user", "content": 5}], "content is int"),
         ([{"role": "user", "content": b"Hi"}], "content is bytes"),
-        ([{"role": "user", "content": [{"type": "text", "text": "Hi"}]}], "content is list.*parts must be joined"),
+        ([{"role": "user", "content": []}], "an empty message of role user"),
+        ([{"role": "user", "content": [{"type": "text", "text": " "}]}], "an empty message of role user"),
+        ([{"role": "user", "content": [{"type": "text", "text": 5}]}], "a part of type 'text'; only parts of text"),
+        (
+            [{"role": "user", "content": ["Hi", {"type": "image_url", "image_url": {"url": "x"}}]}],
+            "part of type 'image_url'; only parts of text are read.*shown no image, sound or file: leave that part out",
+        ),
+        ([{"role": "user", "content": [{"type": "input_audio"}]}], "part of type 'input_audio'"),
+        ([{"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm"}]}, USER], "part of type 'thinking'"),
+        ([{"role": "user", "content": [3]}], "part of type 'int'"),
         ([{"role": "user", "content": {"text": "Hi"}}], "content is dict"),
         ([{"role": "user", "content": "\ud800"}], "not valid Unicode"),
         ([USER, SYSTEM, USER], "Only the first message may have the role system"),
         ([SYSTEM, SYSTEM, USER], "Only the first message may have the role system"),
-        ([SYSTEM], "last message must be the user's.*got system"),
-        ([USER, ASSISTANT], "last message must be the user's.*got assistant.*answer_prefix.*lm.read"),
+        ([SYSTEM], "last message must be the user's, or a tool's.*got system"),
+        ([USER, ASSISTANT], "last message must be the user's, or a tool's.*got assistant.*answer_prefix.*lm.read"),
     ],
     ids=lambda value: repr(value)[:60],
 )

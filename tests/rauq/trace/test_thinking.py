@@ -1,9 +1,14 @@
 """Thinking is separated from the answer by the model's marks, wherever these come from and however they end."""
 
+import numpy as np
 import pytest
 
+from rauq import Settings, score
 from rauq.model.loading import wrap
-from rauq.trace.parts import thinking_span
+from rauq.scoring.empty import empty_answer
+from rauq.scoring.report import why_empty
+from rauq.trace.parts import has_no_mark
+from rauq.trace.thinking import thinking_span
 from tests.architectures import byte_tokenizer, named, tiny_model
 from tests.tiny import END, PROMPT, assert_close, in_order
 
@@ -28,6 +33,9 @@ def pieces(*texts):
         (("[THINK]", "a", "[/THINK]", "Paris"), (0, 3)),
         (("Write", "<think>", "a", "</think>"), None),
         (("Paris", "."), None),
+        (("a", "b", "</think>", "Paris"), (0, 3)),
+        (("a", "</think>", "b", "</think>", "Paris"), (0, 2)),
+        (("a", "</think>", "b", "<think>", "c", "</think>", "Paris"), (0, 6)),
         (("<thinking>", "Paris"), None),
         (("<|channel|>", "analysis", "<|message|>", "a", "<|end|>", "<|start|>", "assistant",
           "<|channel|>", "final", "<|message|>", "Paris", "<|return|>"), (0, 10)),
@@ -35,6 +43,7 @@ def pieces(*texts):
           "<|channel|>", "commentary", "<|message|>", "b", "<|end|>", "<|start|>", "assistant",
           "<|channel|>", "final", "<|message|>", "Paris"), (0, 17)),
         (("<|channel|>", "final", "<|message|>", "Paris"), (0, 3)),
+        (("a", "<|end|>", "<|channel|>", "final", "<|message|>", "Paris"), (0, 5)),
         (("<|channel|>", "analysis", "<|message|>", "the final answer"), (0, 4)),
         (("<|channel|>", "analysis", "<|message|>", "a", "<|end|>", "<|channel|>", "fin"), (0, 7)),
     ],
@@ -102,3 +111,21 @@ def test_a_template_that_opens_the_thinking():
     lm = thinking_lm([QUESTION, OPEN, A, B, CLOSE, C], "{{ messages[0].content }}<think>")
     trace = lm.generate(PROMPT)
     assert (trace.chat_applied, trace.answer, trace.thinking) == (True, "ab</think>c", (0, 3))
+    assert not has_no_mark(trace)
+    cut = lm.generate(PROMPT, max_new_tokens=2)
+    assert (cut.thinking, has_no_mark(cut), empty_answer(cut).remedies) == ((0, 2), False, ("more_tokens",))
+    for answer, unmarked in (("Paris", True), ("<think>Paris", False), ("Paris</think>", False)):
+        pasted = lm.read(PROMPT, answer)
+        assert (pasted.thinking, has_no_mark(pasted)) == ((0, len(pasted.answer_ids)), unmarked)
+        assert ("No mark" in why_empty(pasted), empty_answer(pasted).remedies == ("whole",)) == (unmarked, unmarked)
+    whole = lm.read(PROMPT, "Paris", end=True)
+    assert np.isnan(score(whole).uncertainty)
+    assert score(whole, Settings(part="all")).span == (0, 6)
+    assert why_empty(whole, "all") == ""
+
+
+@pytest.mark.parametrize("template", ["{{ messages[0].content }}</ponder>", "{{ messages[0].content }}"])
+def test_the_marks_of_the_model_s_own_template_count(template):
+    lm = thinking_lm([QUESTION, END], template.replace("</ponder>", "{# <thought> #}{{ '' if 1 else '<thought>' }}"))
+    trace = lm.read(PROMPT, "<thought>a</thought>Paris")
+    assert (trace.thinking is not None) == ("ponder" in template)

@@ -9,6 +9,7 @@ from safetensors.numpy import load, save
 import rauq
 from rauq.errors import InvalidInput, TraceFileError
 from rauq.model.loading import wrap
+from rauq.scoring.report import as_json
 from rauq.trace.messages import Message, messages_of
 from rauq.trace.trace import Trace
 from tests.chat_templates import CHATML, chat_model
@@ -50,6 +51,24 @@ def test_a_file_brings_messages_and_options_back(tmp_path):
         assert again.to_bytes() == trace.to_bytes()
 
 
+def test_a_file_brings_parts_calls_and_their_results_back():
+    content = [{"type": "text", "text": "One."}, {"type": "text", "text": "Two?"}]
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"x": [1, null]}'}}
+    talk = messages_of(
+        [
+            {"role": "user", "content": content},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "content": "3", "tool_call_id": "1"},
+        ]
+    )
+    trace = conversation_trace(messages=talk, prompt="3")
+    again = Trace.from_bytes(trace.to_bytes())
+    assert again.messages == talk
+    record = as_json(again, rauq.score(again))
+    assert messages_of(record["messages"]) == talk
+    assert all(reason for reason in record["undefined"].values())
+
+
 @pytest.mark.parametrize("form", ["text", "templated", "ids"])
 def test_a_file_brings_the_form_of_a_prompt_back(form):
     again = Trace.from_bytes(make_trace(prompt_form=form).to_bytes())
@@ -78,7 +97,8 @@ def test_options_of_a_trace_cannot_be_changed():
         {"messages": ()},
         {"messages": list(MESSAGES)},
         {"messages": ({"role": "user", "content": "Who?"},)},
-        {"messages": MESSAGES[:2]},
+        {"messages": MESSAGES[:2], "prompt": "Be brief."},
+        {"messages": MESSAGES[:3], "prompt": "Hello"},
         {"messages": (*MESSAGES[:3], Message(role="system", content="Who?"))},
         {"prompt": "Where?"},
         {"template_options": {"messages": "x"}},
@@ -99,10 +119,16 @@ HOSTILE = {
     "messages are pairs of numbers": {"messages": [[1, 2]]},
     "a message is text": {"messages": ["user", "Who?"]},
     "a message of three": {"messages": [["user", "Who?", "x"]]},
+    "a message of four": {"messages": [["user", "Who?", {}, {}]]},
     "a message of one": {"messages": [["user"]]},
     "a message without end": {"messages": [[[[]]]]},
     "a message of a record": {"messages": [{"role": "user", "content": "Who?"}]},
-    "an unknown role": {"messages": [["tool", "x"], *PAIRS]},
+    "an unknown role": {"messages": [["human", "x"], *PAIRS]},
+    "parts that are no texts": {"messages": [["user", "1", {"parts": [1]}], *PAIRS]},
+    "parts of another text": {"messages": [["user", "a", {"parts": ["a", "b"]}], *PAIRS]},
+    "fields that are a list": {"messages": [["user", "a", {"fields": [1]}], *PAIRS]},
+    "fields of another name": {"messages": [["user", "a", {"code": "1"}], *PAIRS]},
+    "calls that are empty": {"messages": [["assistant", "", {"fields": {"tool_calls": []}}], *PAIRS]},
     "an empty message": {"messages": [["system", " "], *PAIRS[1:]]},
     "half of a surrogate in a message": {"messages": [["system", "\ud800"], *PAIRS[1:]]},
     "another last message": {"messages": PAIRS[:2]},
@@ -171,7 +197,7 @@ def test_a_templated_text_is_known_in_the_trace(lm):
 
 
 def test_a_batch_goes_on_past_a_conversation_that_cannot_be_used(lm):
-    bad = [{"role": "tool", "content": "3"}]
+    bad = [{"role": "human", "content": "3"}]
     first, second, third = lm.generate_batch(["Hi", bad, [{"role": "user", "content": "Hi"}]], max_new_tokens=2)
-    assert "role 'tool'" in str(second.error)
+    assert "role 'human'" in str(second.error)
     assert first.answer_ids.tolist() == third.answer_ids.tolist()

@@ -1,0 +1,76 @@
+"""The marks around the thinking of a model, from what its chat template writes and cuts, and from its tokens."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from jinja2 import nodes
+
+from rauq.model.template import FAILURES, render
+from rauq.trace.messages import THINKING_FIELDS, default_template, parsed_template
+from rauq.trace.thinking import USUAL_MARKS, Marks, marks_in
+
+_QUESTION, _THINKING, _ANSWER = "\ue000", "\ue001", "\ue002"  # texts that no template has
+_LENGTHS = range(4, 61)  # characters of a mark
+
+
+def marks_of(tokenizer: Any) -> Marks:
+    """The thinking marks of a model: those that its template and tokens name, and those that the template acts on.
+
+    Of earlier answers a template may cut off what stands before a mark, and it may write thinking between two marks.
+    """
+    source = default_template(tokenizer.chat_template) or ""
+    texts = sorted(set(_texts_of(source)))
+    found = USUAL_MARKS | marks_in("\n".join([*texts, *tokenizer.get_added_vocab()]))
+    for name in THINKING_FIELDS:
+        found |= _written_around(tokenizer, name) if name in source else Marks()
+    if "split" in source or "partition" in source:
+        others = [text for text in texts if not any(mark in text for mark in found.opening | found.closing)]
+        found |= _cut_at(tokenizer, [text for text in others if len(text) in _LENGTHS])
+    return found
+
+
+def _texts_of(source: str) -> Iterator[str]:
+    """All texts that a template has in itself, without the white space around them."""
+    if (tree := parsed_template(source)) is None:
+        return
+    texts = [node.data for node in tree.find_all(nodes.TemplateData)]
+    texts += [node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)]
+    yield from filter(None, map(str.strip, texts))
+
+
+def _cut_at(tokenizer: Any, texts: Sequence[str]) -> Marks:
+    """Those texts up to which the template cuts an earlier answer, and the line that it begins an answer with."""
+    closing = frozenset(text for text in texts if _is_cut_at(tokenizer, text))
+    last = _rendered(tokenizer).rstrip().rpartition("\n")[2] if closing else ""
+    is_written = last and _QUESTION not in last and not any(name in last for name in tokenizer.get_added_vocab())
+    return Marks(opening=frozenset({last} if is_written else ()), closing=closing)
+
+
+def _is_cut_at(tokenizer: Any, mark: str) -> bool:
+    """Whether the template leaves out what stands before this text in an earlier answer."""
+    text = _rendered(tokenizer, {"content": f"{_THINKING}{mark}{_ANSWER}"}, asked_again=True)
+    return _THINKING not in text and _ANSWER in text
+
+
+def _written_around(tokenizer: Any, name: str) -> Marks:
+    """What the template writes around this field of an answer, and only if there is one."""
+    without = _rendered(tokenizer, {"content": _ANSWER})
+    before, _, rest = _rendered(tokenizer, {"content": _ANSWER, name: _THINKING}).partition(_THINKING)
+    same = next(
+        (place for place, (one, two) in enumerate(zip(before, without, strict=False)) if one != two), len(before)
+    )
+    opening = before[same:].strip()
+    closing = rest.partition(_ANSWER)[0].strip()
+    if not (opening and closing and _ANSWER in rest):
+        return Marks()
+    return Marks(opening=frozenset({opening}), closing=frozenset({closing}))
+
+
+def _rendered(tokenizer: Any, answer: Mapping[str, str] | None = None, *, asked_again: bool = False) -> str:
+    """A question, this answer if there is one, and the question once more if asked; empty if the template fails."""
+    question = {"role": "user", "content": _QUESTION}
+    turns = [question, *([{"role": "assistant", **answer}] if answer else []), *([question] if asked_again else [])]
+    try:
+        return render(tokenizer, turns, {})
+    except FAILURES:
+        return ""
