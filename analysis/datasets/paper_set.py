@@ -253,7 +253,7 @@ def _plain_errors(paper_set: PaperSet, path: Path | None) -> Iterator[None]:
 
 
 def _why_not(paper_set: PaperSet, path: Path | None, error: Exception) -> str:
-    from rauq.checkpoints.hub import hub_failure
+    from rauq.checkpoints.refusals.failures import hub_failure
 
     where = f"the hub, where it is {paper_set.hub_id}" if path is None else str(path)
     if path is None and (found := hub_failure(error, thing="data set")) is not None:

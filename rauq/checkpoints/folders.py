@@ -13,9 +13,13 @@ from rauq.checkpoints.store import user_caches
 from rauq.labels import size
 
 CONFIG = "config.json"
+ADAPTER_CONFIG = "adapter_config.json"
+CONFIGS = (CONFIG, ADAPTER_CONFIG)  # of which a folder of a model, or of an adapter, has one
 GGUF = ".gguf"
 MOST_MODELS = 50  # as many as one can choose from
 
+_MAGIC = b"GGUF"
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")  # of Windows
 _PROJECTOR = "mmproj"  # of images or audio, in a file of its own
 _LATER_PART = re.compile(r"-(?!00001)\d{5}-of-\d{5}\.gguf$")
 
@@ -68,10 +72,21 @@ def is_language_gguf(name: str) -> bool:
     return lower.endswith(GGUF) and not lower.startswith(_PROJECTOR) and not _LATER_PART.search(lower)
 
 
+def is_gguf(path: Path) -> bool:
+    """Whether a file begins as a GGUF file does, or is named as one."""
+    if path.name.lower().endswith(GGUF):
+        return True
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except (OSError, ValueError):
+        return False
+
+
 def looks_like_path(name: str) -> bool:
     """Whether a name is meant as a path: hub ids are `name`, `organisation/name`, or `organisation/name/file.gguf`."""
-    begins = name.startswith(("/", ".", "~")) or "\\" in name
-    return begins or (name.count("/") > 1 and not name.lower().endswith(GGUF))
+    begins = name.startswith(("/", ".", "~")) or "\\" in name or _DRIVE.match(name)
+    return bool(begins) or (name.count("/") > 1 and not name.lower().endswith(GGUF))
 
 
 def is_hub_file(name: str) -> bool:
@@ -124,6 +139,31 @@ def installed_models() -> tuple[Installed, ...]:
         for model in sorted(models, key=lambda one: one.label)[:MOST_MODELS]:
             found.setdefault(model.name, model)
     return tuple(found.values())
+
+
+def find_installed(name: str) -> str | None:
+    """The file of a model of Ollama or LM Studio, by its name there: llama3.2:1b, organisation/model/file, key@q4_k_m.
+
+    Names are compared without regard to case; Ollama's may leave out the tag latest, and a file its ending.
+    """
+    wanted = name.lower().removesuffix(GGUF)
+    for model in _of_ollama():
+        if wanted in (called := _called(model), called.removesuffix(":latest")):
+            return model.name
+    for model in _of_lm_studio():
+        called = _called(model)
+        if wanted == called or _key(called.rpartition("/")[2]) == _key(wanted):
+            return model.name
+    return None
+
+
+def _called(model: Installed) -> str:
+    return model.label.rpartition(" (")[0].lower()
+
+
+def _key(name: str) -> str:
+    """A name as LM Studio's keys compare: every separator is a hyphen."""
+    return re.sub(r"[@_.:\s-]+", "-", name)
 
 
 def _of_ollama() -> Iterator[Installed]:

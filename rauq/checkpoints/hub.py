@@ -1,17 +1,16 @@
 """Where a model is: in a folder, on the hub or in its cache, or in a GGUF file; and why it cannot be loaded."""
 
-import errno
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from huggingface_hub import (
+    HfApi,
     HfFileMetadata,
+    constants,
     get_hf_file_metadata,
     get_session,
     get_token,
@@ -22,8 +21,20 @@ from huggingface_hub import (
 from huggingface_hub.errors import EntryNotFoundError, HFValidationError
 from huggingface_hub.utils import hf_raise_for_status  # type: ignore[attr-defined]  # documented, and not in __all__
 
-from rauq.checkpoints.folders import CONFIG, gguf_files, is_hub_file, local_models, looks_like_path
-from rauq.errors import InvalidInput, ModelNotFound, RauqError, UnsupportedModel
+from rauq.checkpoints.folders import (
+    ADAPTER_CONFIG,
+    CONFIG,
+    CONFIGS,
+    GGUF,
+    gguf_files,
+    is_hub_file,
+    is_language_gguf,
+    looks_like_path,
+)
+from rauq.checkpoints.refusals.damage import replaced
+from rauq.checkpoints.refusals.failures import why_no_hub
+from rauq.checkpoints.refusals.reasons import plain_errors
+from rauq.errors import InvalidInput, ModelNotFound
 
 HUB_SECONDS = 5
 
@@ -84,9 +95,9 @@ def is_folder(source: str) -> bool:
 
 
 def cached_commit(source: str, revision: str | None) -> str | None:
-    """The commit of a hub model whose config is in the cache; None where it is not."""
-    config = try_to_load_from_cache(source, "config.json", revision=revision)
-    return Path(config).parent.name if isinstance(config, str) else None  # .../snapshots/<commit>/config.json
+    """The commit of a hub model whose config is in the cache (.../snapshots/<commit>/config.json), else None."""
+    found = (try_to_load_from_cache(source, name, revision=revision) for name in CONFIGS)
+    return next((Path(config).parent.name for config in found if isinstance(config, str)), None)
 
 
 def _is_here(source: str, revision: str | None, otherwise: str) -> bool:
@@ -97,11 +108,15 @@ def _is_here(source: str, revision: str | None, otherwise: str) -> bool:
         message = f"Folder {source!r} not found. Check the path, or give the hub id of a model."
         raise ModelNotFound(message)
     try:
-        ask_hub(source, "config.json", revision)
+        if not _is_on_hub(source, CONFIG, revision):
+            ask_hub(source, ADAPTER_CONFIG, revision)
     except Exception as error:  # the network, the hub and the name can each be the cause
         if not isinstance(error, HFValidationError) and cached_commit(source, revision):
             return True
-        raise ModelNotFound(_why_no_hub(source, error, otherwise=otherwise)) from error
+        if isinstance(error, EntryNotFoundError) and (files := _of_tag(hub_files(source, revision), "latest")):
+            message = f"{source} has GGUF files, and no config.json. {_such_as(source, files)}"
+            raise ModelNotFound(message) from error
+        raise ModelNotFound(why_no_hub(source, error, otherwise=otherwise)) from error
     return False
 
 
@@ -114,225 +129,6 @@ def _is_on_hub(source: str, file: str, revision: str | None) -> bool:
 
 
 _MOST_NAMED = 3
-_UNSUPPORTED = MappingProxyType(
-    {
-        "trust_remote_code": "it needs its own code, which is never run",
-        "Unrecognized configuration class": "it is not a causal language model",
-    }
-)
-
-
-_LOG_IN = "Accept its terms on the hub, and log in: hf auth login, or a token in the variable HF_TOKEN."
-_AGAIN = "Try again later."
-
-
-@dataclass(frozen=True, kw_only=True)
-class HubFailure:
-    """A kind of failure of the hub: what happened, and what to do.
-
-    It is recognised by the `names` of an exception's classes (httpx, httpx2, requests and aiohttp each have their own
-    under the same names), by an HTTP status from `statuses`, by `errnos`, or by what the exception `says`. If it is
-    the `network` that fails, a model on this machine still works.
-    """
-
-    what: str
-    todo: str
-    names: frozenset[str] = frozenset()
-    statuses: range = range(0)
-    errnos: tuple[int, ...] = ()
-    says: str = ""
-    network: bool = False
-
-    def matches(self, error: BaseException) -> bool:
-        """Whether an exception, without what led to it, is of this kind."""
-        return (
-            any(parent.__name__ in self.names for parent in type(error).__mro__)
-            or _status(error) in self.statuses
-            or getattr(error, "errno", None) in self.errnos
-            or bool(self.says and self.says in str(error))
-        )
-
-
-# The first match counts, so special kinds come before general ones.
-_FAILURES = (
-    HubFailure(
-        what="the disk is full",
-        todo="Free disk space, or keep the hub's files on another disk: the variable HF_HOME names their folder.",
-        errnos=(errno.ENOSPC, errno.EDQUOT),
-        says="No space left on device",
-    ),
-    HubFailure(
-        what="the hub was not contacted, since HF_HUB_OFFLINE is set",
-        todo="Unset that variable.",
-        names=frozenset({"OfflineModeIsEnabled"}),
-        network=True,
-    ),
-    HubFailure(
-        what="no secure connection to the hub is possible: its certificate, or that of a proxy, was rejected",
-        todo="Check this machine's clock, and name the certificates of a proxy in the variable SSL_CERT_FILE.",
-        names=frozenset({"SSLError"}),
-        says="[SSL",
-        network=True,
-    ),
-    HubFailure(
-        what="the proxy does not reach the hub",
-        todo="Check the variables HTTPS_PROXY and NO_PROXY.",
-        names=frozenset({"ProxyError"}),
-        statuses=range(407, 408),
-        network=True,
-    ),
-    HubFailure(
-        what="the hub gives access only to users who have accepted its terms",
-        todo=_LOG_IN,
-        names=frozenset({"GatedRepoError"}),
-    ),
-    HubFailure(what="the hub has disabled it", todo="Choose another {thing}.", names=frozenset({"DisabledRepoError"})),
-    HubFailure(
-        what="the hub has this {thing}, but not in that revision",
-        todo="Give a branch, a tag or a commit that it has, or leave the revision out.",
-        names=frozenset({"RevisionNotFoundError"}),
-    ),
-    HubFailure(
-        what="the hub has this {thing}, but not that file",
-        todo="Check the spelling; a GGUF file is named organisation/model/file.gguf.",
-        names=frozenset({"RemoteEntryNotFoundError"}),
-    ),
-    HubFailure(
-        what="no {thing} of that name is available on the hub",
-        todo="Check the spelling; a private one needs a token: hf auth login, or the variable HF_TOKEN.",
-        names=frozenset({"RepositoryNotFoundError", "HFValidationError"}),
-    ),
-    HubFailure(
-        what="the hub does not give this user access",
-        todo=_LOG_IN,
-        names=frozenset({"LocalTokenNotFoundError"}),
-        statuses=range(401, 404),
-    ),
-    HubFailure(
-        what="the hub received too many requests from this machine",
-        todo="Try again in some minutes; more requests are allowed after hf auth login.",
-        statuses=range(429, 430),
-        network=True,
-    ),
-    HubFailure(what="the hub reports an internal error", todo=_AGAIN, statuses=range(500, 600), network=True),
-    HubFailure(
-        what="the hub refuses the request",
-        todo="Check the name, and HF_ENDPOINT if that variable is set.",
-        statuses=range(400, 500),
-    ),
-    HubFailure(
-        what="the server that answered is not the hub",
-        todo="Check the proxy, and HF_ENDPOINT if that variable is set.",
-        names=frozenset({"FileMetadataError"}),
-        network=True,
-    ),
-    HubFailure(
-        what="the hub cannot be reached: it did not answer in time",
-        todo=_AGAIN,
-        names=frozenset({"TimeoutException", "TimeoutError", "Timeout"}),
-        network=True,
-    ),
-    HubFailure(
-        what="the download was interrupted, or differs from what the hub announced",
-        todo="Try again.",
-        names=frozenset(
-            {"RemoteProtocolError", "ReadError", "IncompleteRead", "ChunkedEncodingError", "ClientPayloadError"}
-            | {"ConnectionResetError", "XetDownloadError"}
-        ),
-        says="Consistency check failed",
-        network=True,
-    ),
-    HubFailure(
-        what="the hub cannot be reached: there is no network",
-        todo="Connect this machine to a network.",
-        names=frozenset({"NetworkError", "ConnectionError", "ClientConnectionError"}),
-        network=True,
-    ),
-    HubFailure(
-        what="it is not in the hub's cache on this machine, and the hub was not contacted",
-        todo="Connect this machine to a network.",
-        names=frozenset({"LocalEntryNotFoundError"}),
-        network=True,
-    ),
-)
-
-
-@contextmanager
-def plain_errors(source: str | Path, part: str) -> Iterator[None]:
-    """Turn what goes wrong with one part of a model (config.json, tokenizer or weights) into an error that says why."""
-    try:
-        yield
-    except RauqError:
-        raise
-    except Exception as error:  # foreign files can raise any exception
-        raise _why_not(Path(source), part, error) from error
-
-
-def _why_no_hub(source: str, error: Exception, *, otherwise: str) -> str:
-    """The error for a failure of the hub; `otherwise` is what can be done without a network."""
-    if (found := hub_failure(error)) is None:
-        return f"Folder {source!r} not found, and the request to the hub failed ({_short(error)}). {otherwise}"
-    return f"Folder {source!r} not found, and {found.what}. {found.todo}{' ' + otherwise if found.network else ''}"
-
-
-def hub_failure(error: BaseException, *, thing: str = "model") -> HubFailure | None:
-    """What happened if the hub gave no `thing`, from an exception and its causes; None if it is something else.
-
-    Its `what` ends with the name of the exception, or with the HTTP status.
-    """
-    chain = list(_causes(error))
-    for kind in _FAILURES:
-        if (cause := next(filter(kind.matches, chain), None)) is not None:
-            by = f"HTTP {_status(cause)}" if _status(cause) in kind.statuses else type(cause).__name__
-            return replace(kind, what=f"{kind.what} ({by})".format(thing=thing), todo=kind.todo.format(thing=thing))
-    return None
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception and its causes. Exceptions handled before, as for a file that may be missing, do not count."""
-    while error is not None:
-        yield error
-        error = error.__cause__
-
-
-def _status(error: BaseException) -> int | None:
-    """The HTTP status that an exception tells of."""
-    status = getattr(getattr(error, "response", None), "status_code", None)
-    return status if isinstance(status, int) else None
-
-
-def _why_not(source: Path, part: str, error: Exception) -> RauqError:
-    for sign, reason in _UNSUPPORTED.items():
-        if sign in str(error):
-            return UnsupportedModel(f"{source} cannot be used: {reason}.")
-    if not source.is_dir() and (failure := hub_failure(error)) is not None:
-        return ModelNotFound(f"The {part} of {source} cannot be loaded: {failure.what}. {failure.todo}")
-    if not source.is_dir():
-        return ModelNotFound(f"The {part} of {source} cannot be loaded ({_short(error)}). Choose another model.")
-    if part == "config.json" and not (source / part).is_file():
-        models = ", ".join(map(str, local_models(source)[:_MOST_NAMED]))
-        wanted = (
-            f"the folder of a model, such as {models}"
-            if models
-            else "a folder that save_pretrained wrote, or a GGUF file"
-        )
-        return ModelNotFound(f"The folder {source} has no config.json. Give {wanted}.")
-    if part == "weights" and not list(source.glob("*.safetensors")):
-        found = "only pickled weights, which are never read" if _pickled(source) else "no weights"
-        return ModelNotFound(
-            f"The folder {source} has {found}. Save the model with save_pretrained, which writes *.safetensors."
-        )
-    return ModelNotFound(
-        f"The {part} in {source} cannot be loaded ({_short(error)}). Save model and tokenizer there again."
-    )
-
-
-def _short(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-
-
-def _pickled(folder: Path) -> bool:
-    return any(list(folder.glob(pattern)) for pattern in ("*.bin", "*.pt", "*.pth", "*.ckpt"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -407,10 +203,62 @@ def find_gguf(source: str, *, revision: str | None) -> Path | HubFile | None:
         raise ModelNotFound(message)
     else:
         return None
+    if found is not None and found.is_file() and (why := replaced(found)):
+        raise ModelNotFound(why)
     if found is not None and revision is not None and not is_digest(revision):
         message = f"The revision of {source} is its sha256, in 64 hexadecimal digits; got {revision!r}. Leave it out."
         raise InvalidInput(message)
     return found
+
+
+def gguf_of_tag(model: str, tag: str, *, revision: str | None) -> str:
+    """The GGUF file of a model of the hub that a quantisation, such as Q4_K_M, or a file's name stands for.
+
+    The hub's cache comes first, and the hub is asked for what is not there. The tag latest stands for an only file.
+
+    Raises:
+        ModelNotFound: no file or several, or the hub cannot be asked.
+    """
+    cached = _cached_files(model)
+    if len(found := _of_tag(cached, tag)) == 1:
+        return found[0]
+    try:
+        names = hub_files(model, revision)
+    except Exception as error:  # the network, the hub and the name can each be the cause
+        otherwise = _such_as(model, _of_tag(cached, "latest")) or "A GGUF file on this machine works without the hub."
+        raise ModelNotFound(why_no_hub(f"{model}:{tag}", error, otherwise=otherwise)) from error
+    if len(found := _of_tag(names, tag)) == 1:
+        return found[0]
+    which = "several GGUF files" if found else "no GGUF file"
+    todo = _such_as(model, found or _of_tag(names, "latest")) or f"A revision is given as {model}@{tag}."
+    message = f"{model} has {which} of {tag}. {todo}"
+    raise ModelNotFound(message)
+
+
+def _such_as(model: str, files: Sequence[str]) -> str:
+    names = ", ".join(f"{model}/{name}" for name in files[:_MOST_NAMED])
+    return f"Name a file that is there, such as {names}." if names else ""
+
+
+def hub_files(model: str, revision: str | None) -> list[str]:
+    """The names of all files of a model on the hub, within a short time limit; errors as of `ask_hub`."""
+    found = HfApi().model_info(model, revision=revision, timeout=HUB_SECONDS).siblings or []
+    return sorted(file.rfilename for file in found)
+
+
+def _cached_files(model: str) -> list[str]:
+    snapshots = Path(constants.HF_HUB_CACHE, f"models--{model.replace('/', '--')}", "snapshots")
+    found = {path.relative_to(commit).as_posix() for commit in snapshots.glob("*") for path in commit.rglob(f"*{GGUF}")}
+    return sorted(found)
+
+
+def _of_tag(names: Iterable[str], tag: str) -> list[str]:
+    """The GGUF files whose name has a tag as a word of its own."""
+    files = [name for name in names if is_language_gguf(name.rpartition("/")[2])]
+    if tag.lower() == "latest":
+        return files
+    word = re.compile(rf"(?<![a-z0-9]){re.escape(tag.lower().removesuffix(GGUF))}(?![a-z0-9_])")
+    return [name for name in files if word.search(name.rpartition("/")[2].lower())]
 
 
 def is_digest(revision: str | None) -> bool:
@@ -442,7 +290,7 @@ def _from_hub(source: str, revision: str | None) -> Path | HubFile:
         if isinstance(cached, str):
             return Path(cached)
         otherwise = 'A GGUF file on this machine works without the hub, and "atlas" is embedded.'
-        raise ModelNotFound(_why_no_hub(source, error, otherwise=otherwise)) from error
+        raise ModelNotFound(why_no_hub(source, error, otherwise=otherwise)) from error
     found = HubFile(model=model, file=file, revision=revision, num_bytes=metadata.size or 0)
     is_here = isinstance(try_to_load_from_cache(model, file, revision=metadata.commit_hash), str)
     return found.download() if is_here or metadata.size is None else found

@@ -204,7 +204,8 @@ def _install(download: _Download, file: Path) -> None:
 
 def _fetch_from_hub(download: _Download) -> None:
     """Get the file from the hub, resuming where an earlier download ended."""
-    from rauq.checkpoints.hub import HubFile, ask_hub, plain_errors  # imports the hub's client
+    from rauq.checkpoints.hub import HubFile, ask_hub  # imports the hub's client
+    from rauq.checkpoints.refusals.reasons import plain_errors
 
     model = download.model
     with plain_errors(model.repository, "file"):
@@ -361,7 +362,7 @@ def _sizes(folder: Path) -> Iterator[int]:
 
 
 MODELS_VARIABLE = "RAUQ_MODELS"
-_OWN_NAMES = ("atlas", *(model.name for model in NAMED_MODELS))  # which stand for the same weights everywhere
+OWN_NAMES = ("atlas", *(model.name for model in NAMED_MODELS))  # which stand for the same weights everywhere
 
 
 def offered_models() -> tuple[str, ...]:
@@ -380,7 +381,7 @@ def _offered() -> Mapping[str, str]:
     found: dict[str, str] = {}
     for entry in filter(None, listed):
         path = os.path.expanduser(entry)  # noqa: PTH111 - a Path would change the name of a hub model
-        is_path = looks_like_path(entry) or (entry not in _OWN_NAMES and os.path.exists(path))  # noqa: PTH110 - the same
+        is_path = looks_like_path(entry) or (entry not in OWN_NAMES and os.path.exists(path))  # noqa: PTH110 - the same
         found[_free_name(Path(path).name, found) if is_path else entry] = path
     return found
 
@@ -388,4 +389,4 @@ def _offered() -> Mapping[str, str]:
 def _free_name(name: str, taken: Mapping[str, str]) -> str:
     """The name, or one with a number where it stands for another model."""
     names = (f"{name}-{number}" if number > 1 else name for number in count(1))
-    return next(free for free in names if free not in taken and free not in _OWN_NAMES)
+    return next(free for free in names if free not in taken and free not in OWN_NAMES)

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import version
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
 import torch
 from transformers import BitsAndBytesConfig, TorchAoConfig
+from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING
 
 from rauq.errors import InvalidInput, MissingPackage, UnsupportedModel
 
@@ -66,6 +68,24 @@ def check_quantization(name: str | None) -> None:
     if find_spec(package := SCHEMES[name].package) is None:
         message = f"Quantization {name!r} needs {package}: pip install -r requirements-quantization.txt"
         raise MissingPackage(message)
+
+
+def refuse_unknown_scheme(source: str, config: Any) -> None:
+    """Refuse a checkpoint that is quantised in a way that transformers passes over, as if its weights were whole.
+
+    Raises:
+        UnsupportedModel: it is.
+    """
+    fields = getattr(config, "quantization_config", None) or getattr(config, "quantization", None)
+    if not isinstance(fields, dict) or fields.get("load_in_8bit") or fields.get("load_in_4bit"):
+        return
+    method = fields.get("quant_method") or ("MLX" if "group_size" in fields else "no known scheme")
+    if method not in AUTO_QUANTIZATION_CONFIG_MAPPING:
+        message = (
+            f"{source} is quantised with {method}, which transformers {version('transformers')}, installed here, "
+            "cannot read. Choose the model without quantisation, or a GGUF file of it."
+        )
+        raise UnsupportedModel(message)
 
 
 def quantization_options(name: str | None, config: Any, *, dtype: Any) -> dict[str, Any]:

@@ -2,15 +2,68 @@
 
 import argparse
 import io
+import re
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from types import MappingProxyType
+from typing import Any, NoReturn
 
 from rauq.checkpoints.kinds import AUTO, DTYPES, KINDS
+from rauq.checkpoints.names import ModelName, read_name
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import running
 
+_ESCAPES = MappingProxyType({"n": "\n", "r": "\r", "t": "\t", "\\": "\\"})
+
 DONE, KNOWN_ERROR, BAD_INPUT, STOPPED = 0, 1, 2, 130
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser for which a text may begin with a dash: after an option that takes a value, and as a single argument.
+
+    What is an option of this parser stays one, so that a forgotten value is an error. `--answer=TEXT` takes any text,
+    and after `--` everything is text.
+    """
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401 - as of argparse
+        """As of argparse."""
+        given = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(list(self._with_texts(given)), namespace)
+
+    def error(self, message: str) -> NoReturn:
+        """As of argparse, with how to give a text that looks like an option."""
+        if message.endswith("expected one argument"):
+            message = f"{message}; a text that begins like an option needs =, as in --answer=--TEXT"
+        if message.startswith("unrecognized arguments: --"):
+            message = f"{message}. If this is the prompt, put it last, after --"
+        super().error(message)
+
+    def _with_texts(self, given: Sequence[str]) -> Iterator[str]:
+        """The arguments with each value joined to its option, and texts with a dash at the end, after `--`."""
+        end = given.index("--") if "--" in given else len(given)
+        before, texts = list(given[:end]), []
+        while before:
+            argument = before.pop(0)
+            if before and self._takes_value(argument) and self._is_text(before[0]):
+                yield f"{argument}={before.pop(0)}"
+            elif self._is_text(argument) and not argument.startswith("--") and self._subparsers is None:
+                texts.append(argument)
+            else:
+                yield argument
+        if texts or end < len(given):
+            yield from ("--", *texts, *given[end + 1 :])
+
+    def _takes_value(self, argument: str) -> bool:
+        """Whether an argument is an option with one value, in full or abbreviated."""
+        named = {name: action for action in self._actions for name in action.option_strings if name.startswith("--")}
+        found = [argument] if argument in named else [name for name in named if name.startswith(argument)]
+        return argument.startswith("--") and len(found) == 1 and named[found[0]].nargs is None
+
+    def _is_text(self, argument: str) -> bool:
+        """Whether an argument begins with a dash without being an option, or the beginning of one."""
+        word = argument.partition("=")[0]
+        known = [name for action in self._actions for name in action.option_strings]
+        return len(argument) > 1 and argument[0] == "-" and not any(name.startswith(word) for name in known)
 
 
 def add_model_options(parser: argparse._ActionsContainer) -> None:
@@ -34,6 +87,45 @@ def model_options(options: argparse.Namespace) -> dict[str, Any]:
     kind = None if options.kind == AUTO else options.kind
     how = {"device": options.device or AUTO, "device_map": options.device_map, "dtype": options.dtype or AUTO}
     return {**how, "kind": kind}
+
+
+def named_model(name: str, *, revision: str | None = None) -> ModelName:
+    """What a model's name means, which is said where it is read otherwise than as it was typed.
+
+    Raises:
+        ModelNotFound, InvalidInput: as of `rauq.checkpoints.names.read_name`.
+    """
+    found = read_name(name, revision=revision)
+    if note := found.note(name):
+        say(note)
+    return found
+
+
+def add_stop_options(parser: argparse._ActionsContainer) -> None:
+    """Add the options of stop strings, which `stop_texts` reads."""
+    stops = parser.add_mutually_exclusive_group()
+    stops.add_argument(
+        "--stop",
+        action="append",
+        metavar="TEXT",
+        help="end the answer after this text, in which \\n is a line break; may be repeated; default: \\n for a base "
+        "model, none for an instruct model",
+    )
+    stops.add_argument("--no-stop", action="store_true", default=None, help="end the answer after no text")
+
+
+def stop_texts(options: argparse.Namespace) -> tuple[str, ...] | None:
+    """The stop strings that were given, with their escapes read; None: those of the kind of model.
+
+    Raises:
+        InvalidInput: one is empty.
+    """
+    if options.stop is None:
+        return () if options.no_stop else None
+    if "" in options.stop:
+        message = "--stop is empty; give a text, or --no-stop for none."
+        raise InvalidInput(message)
+    return tuple(re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), text) for text in options.stop)
 
 
 def exit_code(command: Callable[[], int], *, name: str) -> int:

@@ -3,7 +3,6 @@
 import argparse
 import json
 import math
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -20,9 +19,18 @@ from rich.table import Table
 from rich.text import Text
 
 from rauq.arguments import Sampling
-from rauq.checkpoints.names import read_name
 from rauq.checkpoints.store import BOUND_VARIABLE, PLACE_VARIABLE, clear, default_store
-from rauq.cli.commands import DONE, Parser, add_model_options, exit_code, model_options, say
+from rauq.cli.commands import (
+    DONE,
+    Parser,
+    add_model_options,
+    add_stop_options,
+    exit_code,
+    model_options,
+    named_model,
+    say,
+    stop_texts,
+)
 from rauq.cli.models import add_models_command
 from rauq.errors import InvalidInput
 from rauq.labels import about_weights, label, number, running, size
@@ -39,7 +47,6 @@ if TYPE_CHECKING:
     from rauq.model.language_model import LanguageModel
 
 MARK = "*"
-_ESCAPES = MappingProxyType({"n": "\n", "r": "\r", "t": "\t", "\\": "\\"})
 _PROMPT_CHARACTERS = 300
 # One warm hue from strong to pale, black text readable on each. At 1 nat, confidence is 37 % of the reference's.
 _SHADES = (
@@ -247,15 +254,7 @@ def _add_base_options(inspect: argparse.ArgumentParser) -> None:
         action="store_true",
         help='for a base model: ask with the prompt "Question: PROMPT", and "Answer:" on the next line',
     )
-    stops = inspect.add_mutually_exclusive_group()
-    stops.add_argument(
-        "--stop",
-        action="append",
-        metavar="TEXT",
-        help="end the answer after this text, in which \\n is a line break; may be repeated; default: \\n for a base "
-        "model, none for an instruct model",
-    )
-    stops.add_argument("--no-stop", action="store_true", help="end the answer after no text")
+    add_stop_options(inspect)
 
 
 def _add_sampling(inspect: argparse.ArgumentParser) -> None:
@@ -327,9 +326,7 @@ def _check_stop(options: argparse.Namespace) -> None:
     if options.answer is not None and (options.stop is not None or options.no_stop):
         message = "An answer given with --answer ends where it ends; leave out --stop and --no-stop."
         raise InvalidInput(message)
-    if options.stop is not None and "" in options.stop:
-        message = "--stop is empty; give a text, or --no-stop for none."
-        raise InvalidInput(message)
+    stop_texts(options)
     if options.question and options.system is not None:
         message = "--question is for a base model, and --system for a chat model. Leave one out."
         raise InvalidInput(message)
@@ -348,9 +345,7 @@ def _check_attribution(options: argparse.Namespace) -> None:
 
 def _trace(options: argparse.Namespace) -> Trace:
     progress = Console(stderr=True, highlight=False)
-    found = read_name(options.model)
-    if note := found.note(options.model):
-        say(note)
+    found = named_model(options.model)
     say(f"Loading {found.source} ...")
     from rauq.model.loading import load_model
 
@@ -392,8 +387,8 @@ def _say_loaded(lm: "LanguageModel") -> None:
 
 def _answered(lm: "LanguageModel", options: argparse.Namespace, progress: Console) -> Trace:
     prompt, given = _prompt(options), _template_options(options)
-    for note in lm.encode(prompt, template_options=given).notes:
-        say(note)
+    if notes := lm.encode(prompt, template_options=given).notes:
+        say(" ".join(notes))
     if options.answer is not None:
         return lm.read(prompt, options.answer, template_options=given, end=options.end)
     with progress.status("Generating") as status:
@@ -404,7 +399,7 @@ def _answered(lm: "LanguageModel", options: argparse.Namespace, progress: Consol
         return lm.generate(
             prompt,
             max_new_tokens=options.max_new_tokens,
-            stop=_stop(options),
+            stop=stop_texts(options),
             template_options=given,
             last_row=True,
             on_token=count,
@@ -430,13 +425,6 @@ def _prompt(options: argparse.Namespace) -> str | list[Message]:
     if options.system is None:
         return as_question(options.prompt) if options.question else str(options.prompt)
     return [Message(role="system", content=options.system), Message(role="user", content=options.prompt)]
-
-
-def _stop(options: argparse.Namespace) -> tuple[str, ...] | None:
-    """The stop strings that were given, with their escapes read; None: those of the kind of model."""
-    if options.stop is None:
-        return () if options.no_stop else None
-    return tuple(re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), text) for text in options.stop)
 
 
 def _template_options(options: argparse.Namespace) -> dict[str, TemplateOption]:

@@ -7,11 +7,11 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
 from rauq.checkpoints.named import NAMED_MODELS, NamedModel, get_model
-from rauq.cli.commands import DONE, say
+from rauq.cli.commands import DONE, Parser, say
 from rauq.labels import running, size
 
 
-def add_models_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_models_command(commands: "argparse._SubParsersAction[Parser]") -> None:
     """Add `models` and `models get NAME` to the commands of a parser."""
     models = commands.add_parser(
         "models",

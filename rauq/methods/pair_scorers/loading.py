@@ -12,8 +12,10 @@ from huggingface_hub import constants, get_repo_discussions, try_to_load_from_ca
 from huggingface_hub.file_download import repo_folder_name
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
-from rauq.checkpoints.hub import plain_errors, require_safetensors, source_arguments
+from rauq.checkpoints.hub import require_safetensors, source_arguments
 from rauq.checkpoints.loading import context_length, find_device, memory_errors, unmapped
+from rauq.checkpoints.names import read_name
+from rauq.checkpoints.refusals.reasons import plain_errors
 from rauq.errors import MissingPackage, ModelNotFound, NonFiniteLogits, UnsupportedModel
 from rauq.methods.pair_scorers.idf import load_idf
 from rauq.methods.pair_scorers.judges import Entailment, Judges, Keywords, Similarity, Texts
@@ -90,6 +92,8 @@ def load_classifier(name: str, *, device: str, revision: str | None) -> Classifi
         InvalidInput: unknown device.
     """
     place = find_device(device)
+    understood = read_name(name, revision=revision)
+    name, revision = understood.source, understood.revision
     where = source_arguments(
         name, revision=revision, otherwise="A folder that save_pretrained wrote works without the hub."
     )

@@ -5,7 +5,7 @@ import errno
 import huggingface_hub
 import pytest
 
-from rauq.checkpoints.hub import hub_failure
+from rauq.checkpoints.refusals.failures import hub_failure
 from rauq.errors import ModelNotFound
 from rauq.model.loading import load_model
 from tests.local_hub import publish, published_gguf

@@ -11,6 +11,7 @@ import pytest
 
 import rauq
 from rauq.cli import inspect
+from rauq.cli.commands import stop_texts
 from tests.chat_templates import CHATML
 from tests.gguf_files import save_gguf
 
@@ -67,6 +68,10 @@ finally:
         (["x", "--attribution", "lig", "--steps", "0"], "Got steps=0"),
         (["x", "--attribution", "lig", "--alignment", "own"], "Leave out --alignment own"),
         (["x", "--answer", "y", "--seed", "1"], "is not sampled; leave out --temperature"),
+        (["x", "--answer", "y", "--stop", "."], "leave out --stop and --no-stop"),
+        (["x", "--answer", "y", "--no-stop"], "leave out --stop and --no-stop"),
+        (["x", "--stop", ""], "give a text, or --no-stop for none"),
+        (["x", "--question", "--system", "y"], "--question is for a base model"),
     ],
 )
 def test_bad_input_is_refused_before_a_model_loads(arguments, complaint, capsys):
@@ -92,6 +97,12 @@ def test_bad_input_is_refused_before_a_model_loads(arguments, complaint, capsys)
         ["inspect", "x", "--kind", "odd"],
         ["inspect", "x", "--alpha", "much"],
         ["inspect", "x", "--max-new-tokens", "many"],
+        ["inspect", "x", "--stop", ".", "--no-stop"],
+        ["inspect", "x", "--answer", "--json"],
+        ["inspect", "x", "--answer", "-h"],
+        ["inspect", "x", "-Tokyo"],
+        ["inspect", "--Tokyo"],
+        ["inspect", "-json", "x"],
     ],
 )
 def test_wrong_usage_exits_with_2(arguments, capsys):
@@ -99,6 +110,31 @@ def test_wrong_usage_exits_with_2(arguments, capsys):
         inspect.main(arguments)
     assert stop.value.code == 2
     assert "usage:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text", ["-Tokyo", "-5", "- 5", "-", "-s", "\N{EN DASH}", "-n=3", "-1,5 \N{DEGREE SIGN}C", "--Oslo is"]
+)
+def test_texts_may_begin_with_a_dash(text, monkeypatch):
+    asked = []
+    monkeypatch.setattr(inspect, "_inspect", lambda options: asked.append(options) or 0)
+    for option in ("--answer", "--system", "--stop", "--template-option", "--model", "--ans"):
+        assert inspect.main(["inspect", "--json", option, text, text]) == 0
+        assert inspect.main(["inspect", text, option, text, "--json"]) == 0
+        assert inspect.main(["inspect", f"{option}={text}", "--json", "--", text]) == 0
+        assert {options.prompt for options in asked} == {text}
+        assert all(options.json for options in asked)
+        name = {"--ans": "answer"}.get(option, option.removeprefix("--").replace("-", "_"))
+        given = [getattr(options, name) for options in asked[-3:]]
+        assert given in ([text] * 3, [[text]] * 3)
+
+
+def test_usage_says_how_to_give_a_text_that_looks_like_an_option(capsys):
+    for arguments, advice in ((["x", "--answer", "--json"], ["x", "--answer=--json"]), (["--json"], ["--", "--json"])):
+        with pytest.raises(SystemExit):
+            inspect.main(["inspect", *arguments])
+        assert vars(inspect._parser().parse_args(["inspect", *advice]))["json"] is False
+    assert "needs =, as in --answer=--TEXT" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["missing-folder", "empty-folder"])
@@ -200,6 +236,27 @@ def test_an_answer_is_drawn_as_the_options_say(model_folder, capsys):
     assert records[3]["sampling"] == {}
     assert inspect.main([*command, *drawn]) == 0
     assert "sampled with temperature 3, top-p 0.95, top-k 50, seed 7" in " ".join(capsys.readouterr().out.split())
+
+
+def test_an_answer_ends_at_the_texts_that_are_given(model_folder, capsys):
+    def answer(*options):
+        asked = ["inspect", "Where is Oslo?", "--model", model_folder, "--max-new-tokens", "12", "--json", *options]
+        assert inspect.main(asked) == 0
+        record = json.loads(capsys.readouterr().out)
+        return record["answer"], record["stop_reason"], len(record["tokens"])
+
+    whole, reason, count = answer("--no-stop")
+    assert (reason, count) == ("length", 12)
+    ending = next(one for one in whole if one.isascii())  # bytes that are no whole character match no text
+    found, reason, _ = answer("--stop", "nowhere", "--stop", ending)
+    assert (whole.startswith(found), found.index(ending), reason) == (True, whole.index(ending), "stop")
+
+
+@pytest.mark.parametrize(
+    ("text", "read"), [("\\n", "\n"), ("a\\tb", "a\tb"), ("\\\\n", "\\n"), ("\\d", "\\d"), ("\\", "\\")]
+)
+def test_escapes_of_stop_texts_are_read(text, read):
+    assert stop_texts(inspect._parser().parse_args(["inspect", "x", "--stop", text])) == (read,)
 
 
 def test_a_given_answer_gets_its_end_and_is_scored_in_part(model_folder, capsys):

@@ -1,0 +1,250 @@
+"""What a model's name means as people type or paste it: a folder, a file, or a model of the hub and its revision.
+
+What is on this machine under the name as typed comes first. Then quotes, addresses, names of Ollama and LM Studio,
+folders of the hub's cache and files inside a model's folder are understood; any other name stays as it is.
+"""
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
+
+from rauq.checkpoints.folders import CONFIGS, GGUF, find_installed, is_gguf
+from rauq.checkpoints.named import OWN_NAMES, offered_models
+from rauq.errors import InvalidInput, ModelNotFound
+
+_QUOTES = (
+    "\"'`,; \t\r\n\u00a0\u00b4\u00ab\u00bb\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u2039\u203a\u300c\u300d"
+)
+_COMMAND = re.compile(r"(?:ollama +(?:run|pull)|git +clone|(?:hf|huggingface-cli) +download|lms +get) +")
+_DRIVE = re.compile(r"([A-Za-z]):[\\/]")
+_WSL = re.compile(r"[\\/]{2}wsl(?:\$|\.localhost)[\\/][^\\/]+", re.IGNORECASE)
+
+_HUBS = ("huggingface.co", "hf.co", "hf-mirror.com")
+_HUB_PREFIX = re.compile(r"(?:hf|hf-hub|huggingface):/*|(?:hf|huggingface)/(?=[^/]+/[^/]+$)", re.IGNORECASE)
+_SSH = re.compile(r"(?:ssh://)?git@(hf\.co|huggingface\.co)[:/]")
+_OLLAMA = re.compile(
+    r"(?:https?://)?(?:www\.)?(?:ollama\.com|registry\.ollama\.ai)/(?:library/)?|ollama(?:_chat)?[:/](?=\w)",
+    re.IGNORECASE,
+)
+_NO_MODELS = {"datasets", "spaces", "collections", "papers", "docs", "blog", "models", "learn"}
+_WITH_REVISION = {"tree", "blob", "resolve", "raw", "blame", "commit", "commits"}
+_OF_MODEL = {*_WITH_REVISION, "discussions", "settings"}  # what follows a model's name in an address of the hub
+
+_ID = r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?"
+_AT_REVISION = re.compile(rf"({_ID}(?:/[^@]+\.gguf)?(?::[\w.-]+)?)@([\w./-]+)", re.IGNORECASE)
+_TAGGED = re.compile(rf"({_ID}):([\w.-]+)")
+_OF_CACHE = re.compile(r"models--([\w.-]+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelName:
+    """The meaning of a name.
+
+    `source` is a folder, a GGUF file, a hub id, a GGUF file of the hub (organisation/model/file.gguf) or a short name;
+    `revision` is a branch, tag or commit of the hub, None where none is asked for.
+    """
+
+    source: str
+    revision: str | None = None
+
+    def note(self, typed: str) -> str:
+        """How the name that was typed is read, in a sentence; empty where it stays as it is."""
+        if self.source.rstrip("/") == os.path.expanduser(typed).rstrip("/"):  # noqa: PTH111 - it may be no path
+            return ""
+        revision = f" in revision {self.revision}" if self.revision else ""
+        return f"Read {typed} as {self.source}{revision}."
+
+
+def read_name(name: str | os.PathLike[str], *, revision: str | None = None) -> ModelName:
+    """The model that a name stands for, in the revision that it or `revision` says.
+
+    The hub is asked only for a quantisation, such as organisation/model:Q4_K_M, that is not in its cache.
+
+    Raises:
+        ModelNotFound: an address of something else, or a model of Ollama or a quantisation that is not there.
+        InvalidInput: the name has a revision, and `revision` is another one.
+    """
+    typed = os.fspath(name)
+    found = _here(typed) or _elsewhere(_bare(typed), revision)
+    if found.revision is not None and revision not in (None, found.revision):
+        message = f"{typed} names the revision {found.revision}, and {revision} is asked for. Leave out one of them."
+        raise InvalidInput(message)
+    return replace(found, revision=found.revision or revision)
+
+
+def hub_ids(path: str) -> tuple[str, ...]:
+    """The hub ids that the folders of a path name, as the hub's cache has them: models--organisation--name."""
+    found = filter(None, map(_OF_CACHE.fullmatch, re.split(r"[\\/]", path)))
+    return tuple(one[1].replace("--", "/") for one in found)
+
+
+def _here(typed: str) -> ModelName | None:
+    """A short name, or what is on this machine, as typed or without what was pasted with it."""
+    bare = _bare(typed)
+    for text in (typed, bare):
+        if text in OWN_NAMES or text in offered_models():
+            return ModelName(source=text)
+        if (path := next(filter(_exists, _paths(text)), None)) is not None:
+            return _on_disk(path)
+    return ModelName(source=bare.lower()) if bare.lower() in OWN_NAMES else None
+
+
+def _bare(typed: str) -> str:
+    """The name without quotes, white space, invisible characters and a command around it."""
+    text = "".join(one for one in typed if unicodedata.category(one) != "Cf").strip(_QUOTES)
+    return _COMMAND.sub("", text[1:-1] if text[:1] == "<" and text[-1:] == ">" else text, count=1)
+
+
+def _paths(text: str) -> Iterator[str]:
+    """The paths that a text can mean: as it is, as an address, and as Windows or a shell write them."""
+    yield os.path.expanduser(text)  # noqa: PTH111 - a Path raises where a text is no possible path
+    if text.lower().startswith("file:"):
+        yield url2pathname(re.sub(r"^file:(//(localhost(?=/))?)?", "", text, flags=re.IGNORECASE))
+    if "\\" in text:
+        yield text.replace("\\ ", " ")
+        yield _WSL.sub("", text).replace("\\", "/")
+    if drive := _DRIVE.match(text):
+        yield f"/mnt/{drive[1].lower()}/{text[3:]}".replace("\\", "/")
+
+
+def _on_disk(path: str) -> ModelName:
+    """A folder or a GGUF file: of another file of a model its folder, and of the hub's cache the model of the hub."""
+    place = Path(path)
+    if place.is_file() and not is_gguf(place) and any((place.parent / name).is_file() for name in CONFIGS):
+        return _on_disk(str(place.parent))
+    return _in_cache(place) or ModelName(source=path)
+
+
+def _in_cache(place: Path) -> ModelName | None:
+    """What a model's folder in the hub's cache is called on the hub; in a copy of the cache, the folder of a commit."""
+    from huggingface_hub import constants
+
+    top = place.parent if place.name == "snapshots" else place
+    if not (_OF_CACHE.fullmatch(top.name) and (top / "snapshots").is_dir()):
+        return None
+    if os.path.realpath(top.parent) == os.path.realpath(constants.HF_HUB_CACHE):
+        return ModelName(source=hub_ids(top.name)[0])
+    return ModelName(source=str(_only_commit(top)))
+
+
+def _only_commit(top: Path) -> Path:
+    """The folder of the commit that a copy of the hub's cache holds of a model; of several, that of the branch main."""
+    snapshots, main = top / "snapshots", top / "refs" / "main"
+    found = sorted(snapshots.iterdir())
+    if main.is_file() and (named := snapshots / main.read_text(encoding="utf-8").strip()) in found:
+        return named
+    return found[0] if len(found) == 1 else top
+
+
+def _elsewhere(text: str, revision: str | None) -> ModelName:
+    """An address, a model of another program, or a model of the hub."""
+    if text.lower().startswith("file:"):
+        return ModelName(source=list(_paths(text))[1])
+    if (ollama := _OLLAMA.match(text)) is not None:
+        return _of_ollama(text[ollama.end() :])
+    if (address := _address(_SSH.sub(r"https://\1/", text))) is not None:
+        return _of_program(f"{address[0]}/{address[1]}") or _of_address(text, *address)
+    text = _HUB_PREFIX.sub("", text, count=1)
+    return _of_program(text) or _of_hub(text, revision)
+
+
+def _address(text: str) -> tuple[str, str] | None:
+    """Host and path of an address; None where a text is none."""
+    has_scheme = re.match(r"(?:https?|hf|ftp|s3|gs|ssh|git)://", text, re.IGNORECASE)
+    try:
+        parts = urlsplit(text if has_scheme else f"https://{text}")
+        host = (parts.hostname or "").removeprefix("www.")
+    except ValueError:  # no possible host
+        return (text, "") if has_scheme else None
+    if parts.scheme.lower() == "hf":
+        return _HUBS[0], text[len("hf://") :].removeprefix("models/")
+    return (host, parts.path.strip("/")) if has_scheme or host in _HUBS else None
+
+
+def _of_address(text: str, host: str, path: str) -> ModelName:
+    """A model of the hub by the address of its page, or of one of its files."""
+    parts = [unquote(part) for part in path.removeprefix("api/models/").split("/")]
+    if host not in (*_HUBS, urlsplit(os.environ.get("HF_ENDPOINT", "")).hostname) or parts[0] in {"", *_NO_MODELS}:
+        message = (
+            f"{text} is not the address of a model on the hub. Give a hub id, such as organisation/model, or the path "
+            "of a folder or a GGUF file on this machine."
+        )
+        raise ModelNotFound(message)
+    place = next((place for place in (1, 2) if parts[place : place + 1] and parts[place] in _OF_MODEL), 2)
+    model, page, rest = "/".join(parts[:place]).removesuffix(".git"), parts[place : place + 1], parts[place + 1 :]
+    if not page or page[0] not in _OF_MODEL:  # the file follows the model at once
+        return _of_file(text, model, [*page, *rest], None)
+    return _of_file(text, model, rest[1:], rest[0]) if rest and page[0] in _WITH_REVISION else ModelName(source=model)
+
+
+def _of_file(text: str, model: str, file: list[str], revision: str | None) -> ModelName:
+    """A GGUF file of a model of the hub, or the whole model for a file that is not in a folder of it."""
+    revision = None if revision == "main" else revision
+    if file and file[-1].lower().endswith(GGUF):
+        return ModelName(source="/".join((model, *file)), revision=revision)
+    if len(file) > 1 or (file and "." not in file[0]):
+        message = (
+            f"{text} is in a folder inside a model of the hub, which cannot be read from there. Download it with "
+            f"hf download {model} --include '{file[0]}/*' --local-dir DIR, and give the path DIR/{file[0]}."
+        )
+        raise ModelNotFound(message)
+    found = _of_hub(model, revision)
+    return replace(found, revision=found.revision or revision)
+
+
+def _of_ollama(name: str) -> ModelName:
+    """A model that Ollama has on this machine.
+
+    Raises:
+        ModelNotFound: it has none of that name.
+    """
+    if (file := find_installed(name)) is not None:
+        return ModelName(source=file)
+    message = (
+        f"Ollama has no model {name} on this machine. Get it there with: ollama pull {name}, or give a hub id, a "
+        "folder or a GGUF file."
+    )
+    raise ModelNotFound(message)
+
+
+def _of_program(text: str) -> ModelName | None:
+    """A model of Ollama or LM Studio, under its name there; names that a model of the hub can have are the hub's."""
+    if not (":" in text or "@" in text or text.count("/") > 1):
+        return None
+    file = find_installed(text)
+    return None if file is None else ModelName(source=file)
+
+
+def _of_hub(text: str, revision: str | None) -> ModelName:
+    """A model of the hub, with what may follow its name: a revision, a quantisation, or a file."""
+    text = text.strip("/") if re.fullmatch(rf"/*{_ID}/*", text) and not text.startswith("/") else text
+    if (of_cache := _OF_CACHE.fullmatch(text)) is not None:
+        return ModelName(source=of_cache[1].replace("--", "/"))
+    if (at := _AT_REVISION.fullmatch(text)) is not None:
+        return replace(_of_hub(at[1], at[2]), revision=at[2])
+    if (tagged := _TAGGED.fullmatch(text)) is not None:
+        return _quantised(*tagged.groups(), revision=revision)
+    parts = text.split("/")
+    if len(parts) < 3 or not re.fullmatch(_ID, "/".join(parts[:2])) or text.lower().endswith(GGUF):
+        return ModelName(source=text)
+    if len(parts) == 3 and re.search(r"\.(safetensors|json|bin|pth?|model|jinja|md|txt)$", parts[2], re.IGNORECASE):
+        return ModelName(source="/".join(parts[:2]))
+    return ModelName(source=text)
+
+
+def _quantised(model: str, tag: str, *, revision: str | None) -> ModelName:
+    """The GGUF file of a model of the hub in one quantisation, as Ollama and llama.cpp name it."""
+    if "/" not in model:
+        return _of_ollama(f"{model}:{tag}")
+    from rauq.checkpoints.hub import gguf_of_tag  # imports the hub's client
+
+    return ModelName(source=f"{model}/{gguf_of_tag(model, tag, revision=revision)}")
+
+
+def _exists(path: str) -> bool:
+    return os.path.exists(path)  # noqa: PTH110 - a Path raises where a text is no possible path
