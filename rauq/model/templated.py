@@ -35,7 +35,7 @@ def as_templated(tokens: Tokens, text: str) -> Templated | None:
     if is_templated(tokens, changed):
         has_other_ends = changed != text and _has_own_line(tokens, text, _LINE_ENDS)
         return Templated(text=changed if has_other_ends else text, has_other_ends=has_other_ends)
-    if _has_own_line(tokens, text, _ESCAPED_ENDS) and is_templated(tokens, _ESCAPED_ENDS.sub("\n", text)):
+    if _ESCAPED_ENDS.search(text) and is_templated(tokens, _ESCAPED_ENDS.sub("\n", text)):
         message = (
             "This prompt already contains the chat template, but its line ends are written as a backslash and the "
             "letter n. Write real line ends, or give the question alone, to which the template is then applied."

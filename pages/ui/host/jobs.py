@@ -71,6 +71,8 @@ class Request:
         Raises:
             InvalidInput: the prompt cannot be a message.
         """
+        if self.branch is not None and self.branch.origin.messages:
+            return self.branch.origin.messages
         return (*self.context, Message(role="user", content=self.prompt)) if self.context else self.prompt
 
 

@@ -127,6 +127,13 @@ def refuse_unknown_entries(header: GgufHeader) -> None:
             raise _unknown(header, f"{prefix}add_space_prefix")
 
 
+def chat_template(header: GgufHeader) -> str | None:
+    """The chat template of the file: the default one, or the only one that has a name."""
+    named = [key for key in header.metadata if key.startswith("tokenizer.chat_template.")]
+    only = header.get(named[0], str) if len(named) == 1 else None
+    return header.get("tokenizer.chat_template", str) or only
+
+
 def end_ids(header: GgufHeader) -> tuple[int, ...]:
     """The tokens that end an answer: end of text, of turn and of message; the one that the file names first.
 
@@ -134,7 +141,7 @@ def end_ids(header: GgufHeader) -> tuple[int, ...]:
     """
     stated = [token for key in _ENDS if (token := token_id(header, key)) is not None]
     stated += _listed_ends(header)
-    template = header.get("tokenizer.chat_template", str) or ""
+    template = chat_template(header) or ""
     written = [text for text in _ENDS_OF_TURN if text in template]
     if token_id(header, "eot_token_id") is None and written:
         tokens = tokens_of(header)
@@ -256,7 +263,7 @@ def read_tokenizer(header: GgufHeader) -> PreTrainedTokenizerFast:
         raise damaged(header.path, f"its tokenizer cannot be built ({said(str(error))})") from error
     tokenizer: PreTrainedTokenizerFast = PreTrainedTokenizerFast(
         tokenizer_object=_NotCopied(backend=backend),
-        chat_template=header.get("tokenizer.chat_template", str),
+        chat_template=chat_template(header),
         add_bos_token=_adds(header, "bos", default=begins(header)),
         add_eos_token=_adds(header, "eos", default=False),
         **{role: tokens[token] for role, key in SPECIAL.items() if (token := token_id(header, key)) is not None},

@@ -33,6 +33,8 @@ FORMS = {
     "messages with options": (LLAMA3, "instruct", [SYSTEM, USER], DAY),
     "templated": (CHATML, "instruct", CHATML.text, {}),
     "templated to a base model": (LLAMA3, "base", f"\n{LLAMA3.text}", {}),
+    "templated on Windows": (CHATML, "instruct", CHATML.text.replace("\n", "\r\n"), {}),
+    "parts and other roles": (CHATML, "instruct", [{"role": "developer", "content": ["a", "'b"]}, USER], {}),
     "templated twice on purpose": (CHATML, "instruct", CHATML.plain, {"chat": True}),
 }
 

@@ -13,7 +13,7 @@ from pages.ui.inspect.form import EXAMPLES
 from pages.ui.shared import state
 from pages.ui.shared.url_state import Asked, asking, link, read_asked, read_context, read_options
 from rauq.errors import InvalidInput
-from rauq.trace.messages import Message
+from rauq.trace.messages import Message, messages_of
 from tests.chat_templates import CHATML
 from tests.pages.reading import choose, finished, interpreted, settings_of, shown_trace, started, views, written
 from tests.pages.shared.test_links import BASE, brought
@@ -106,6 +106,15 @@ def test_a_link_brings_the_conversation():
     assert (found.context, found.template_options) == (MESSAGES[:-1], OPTIONS)
     plain = brought(link(BASE, {"context": "old", "template_options": "old"}, make_trace()))
     assert not {"context", "template_options"} & set(plain)
+
+
+def test_a_link_brings_calls_and_parts_and_none_leads_to_another_prompt():
+    call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f"}}]}
+    talk = messages_of([{"role": "user", "content": ["One.", "Two?"]}, call, {"role": "tool", "content": "3"}])
+    ends = (messages_of([*talk, {"role": "user", "content": "Who?"}]), talk, talk[:1])
+    traces = [conversation_trace(messages=messages, prompt=messages[-1].content) for messages in ends]
+    assert read_asked(brought(link(BASE, {}, traces[0]))).context == talk
+    assert [link(BASE, {}, trace) for trace in traces[1:]] == [None, None]  # the form has no such prompt
 
 
 CONTEXTS = (
