@@ -8,8 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from analysis.stats import Estimate, in_words
-from rauq.labels import label, running
+from analysis.stats import Estimate, in_words, sign_of
+from rauq.labels import direction, label, running
 
 # Attention: blue, from the page's colour away: none is pale on a light page and dark on a dark one. The lightness
 # runs steadily, so that the scale reads without telling hues apart.
@@ -180,12 +180,11 @@ class Row(NamedTuple):
 
 
 def difference_row(name: str, found: Estimate, *, dark: bool) -> Row:
-    """A row of a difference, whose look says whether it is significant, and its sign."""
+    """A row of a difference, whose look says whether it is a claim, and its sign."""
     better, worse = looks(dark=dark)
-    if found.low > 0:
-        return Row(name, found, better.colour, better.symbol)
-    if found.high < 0:
-        return Row(name, found, worse.colour, worse.symbol)
+    if sign := sign_of(found):
+        look = better if sign > 0 else worse
+        return Row(name, found, look.colour, look.symbol)
     return Row(name, found, QUIET, "circle-open")
 
 
@@ -237,20 +236,33 @@ def _dot(place: int, row: Row) -> go.Scatter:
 
 
 _LONGEST_TICK, _LONGEST_HOVER = 12, 40
+_RIGHT_TO_LEFT = "\N{RIGHT-TO-LEFT MARK}"
 _MOST_TICKS = 24
 
 
 def token_axis(pieces: Sequence[bytes]) -> dict[str, Any]:
-    """Layout of an x axis with the tokens' texts as tick labels."""
+    """Layout of an x axis with the tokens' texts as tick labels; it runs in the direction of the answer."""
     ticks = tick_positions(len(pieces))
+    ends = (-0.5, len(pieces) - 0.5)
     return {
         "tickvals": ticks,
-        "ticktext": [plotly_text(label(pieces[i], longest=_LONGEST_TICK)) for i in ticks],
+        "ticktext": [tick_text(pieces[i], longest=_LONGEST_TICK) for i in ticks],
         "tickangle": -50 if len(pieces) > 6 else 0,
-        "range": [-0.5, len(pieces) - 0.5],
+        "range": in_direction(ends, pieces),
         "automargin": True,
         "showgrid": False,
     }
+
+
+def tick_text(piece: bytes, *, longest: int) -> str:
+    """The label of a token on an axis; the mark of a leading space stands where its text begins."""
+    start = _RIGHT_TO_LEFT if direction([piece]) == "rtl" else ""
+    return start + plotly_text(label(piece, longest=longest))
+
+
+def in_direction(ends: tuple[float, float], pieces: Sequence[bytes]) -> list[float]:
+    """The ends of an axis of tokens, which runs from right to left where the answer does."""
+    return list(ends if direction(pieces) == "ltr" else reversed(ends))
 
 
 def tick_positions(num_tokens: int, *, most: int = _MOST_TICKS) -> list[int]:

@@ -6,13 +6,22 @@ Numbers are formatted here too.
 
 import math
 import unicodedata
-from typing import NamedTuple
+from bisect import bisect_right
+from codecs import getincrementaldecoder
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Literal, NamedTuple
 
 SPACE, NEWLINE, TAB = "·", "↵", "⇥"
 _MARKS = {" ": SPACE, "\n": NEWLINE, "\t": TAB, "\r": "␍", "\x7f": "␡"}
 _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
 FLOATS = ("F32", "F16", "BF16")  # GGUF's names of what is not quantised
 _UNSEEN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"}
+_JOINERS = {"\u200c", "\u200d"}  # Persian, Indic scripts and emoji are written with them
+_DIRECTION_MARKS = {"\u200e", "\u200f", "\u061c"}
+_FIRST_JOINING = "\u0590"  # no script before this character is written with joiners
+Direction = Literal["ltr", "rtl"]
+_MARK_OF: dict[Direction, str] = {"ltr": "\u200e", "rtl": "\u200f"}
 
 
 class Part(NamedTuple):
@@ -33,6 +42,71 @@ def parts(piece: bytes) -> tuple[Part, ...]:
     return _joined([_part(character) for character in text])
 
 
+def running_parts(pieces: Sequence[bytes]) -> tuple[tuple[Part, ...], ...]:
+    """What to draw of each token in running text, given its `whole_characters`; nothing where it has no bytes.
+
+    Joiners between letters stand as they are, and a mark of direction has its effect beside its label: else the text
+    would not read as where it was typed.
+    """
+    before, drawn = "", []
+    for piece in pieces:
+        text = piece.decode("utf-8", "surrogateescape")
+        is_text = text.encode("utf-8", "replace") == piece
+        drawn.append(_joined(_running(text, before)) if is_text and text else parts(piece) if piece else ())
+        before = text[-1:] or before
+    return tuple(drawn)
+
+
+def whole_characters(pieces: Sequence[bytes], *, goes_on: bool = False) -> tuple[bytes, ...]:
+    """The bytes of tokens, each character that several of them share as a whole in the last of these.
+
+    `goes_on`: a last character that is not complete yet is left out.
+    """
+    text = b"".join(pieces)
+    decoded = getincrementaldecoder("utf-8")("surrogateescape").decode(text, final=not goes_on)
+    starts = [0, *accumulate(len(character.encode("utf-8", "surrogateescape")) for character in decoded)]
+    ends = accumulate(map(len, pieces))
+    cuts = [0, *(starts[bisect_right(starts, end) - 1] for end in ends)]
+    return tuple(text[start:stop] for start, stop in pairwise(cuts))
+
+
+def boxed_parts(pieces: Sequence[bytes]) -> tuple[tuple[Part, ...], ...]:
+    """What to draw of each token in a box of its own, with whole characters; never nothing."""
+    drawn = running_parts(whole_characters(pieces))
+    return tuple(
+        found if any(character.isprintable() for part in found for character in part.text) else parts(piece)
+        for piece, found in zip(pieces, drawn, strict=True)
+    )
+
+
+def direction(pieces: Sequence[bytes]) -> Direction:
+    """The direction in which most letters of an answer read, given the bytes of its tokens."""
+    return letters_direction(pieces) or "ltr"
+
+
+def letters_direction(pieces: Sequence[bytes]) -> Direction | None:
+    """The direction in which most letters of tokens read; None where they have none."""
+    kinds = list(map(unicodedata.bidirectional, b"".join(pieces).decode("utf-8", "replace")))
+    leftward, rightward = kinds.count("R") + kinds.count("AL"), kinds.count("L")
+    if not leftward + rightward:
+        return None
+    return "rtl" if leftward > rightward else "ltr"
+
+
+def order_marks(pieces: Sequence[bytes]) -> tuple[str, ...]:
+    """An invisible mark for each token: between two of its mark, its box stands in a row as its text would.
+
+    A token without letters or digits has none: its place depends on its neighbours, as in a text.
+    """
+    return tuple(map(_order_mark, whole_characters(pieces)))
+
+
+def _order_mark(piece: bytes) -> str:
+    if (found := letters_direction([piece])) is not None:
+        return _MARK_OF[found]
+    return _MARK_OF["ltr"] if any(map(str.isdigit, piece.decode("utf-8", "replace"))) else ""
+
+
 def label(piece: bytes, *, longest: int | None = None) -> str:
     """The parts of one token in a row, cut to `longest` characters."""
     text = "".join(part.text for part in parts(piece))
@@ -45,8 +119,11 @@ def visible(text: str) -> str:
 
 
 def running(text: str) -> str:
-    """Any text on one line, as `visible` draws it, but with spaces as they are."""
-    return " ".join(visible(words) for words in text.split(" "))
+    """Any text on one line, as `visible` draws it, but with spaces, and joiners between letters, as they are."""
+    return "".join(
+        character if character == " " or _is_joining(character, before) else _part(character).text
+        for before, character in pairwise(f" {text}")
+    )
 
 
 def lines(text: str) -> str:
@@ -70,11 +147,16 @@ def size(num_bytes: int) -> str:
     return f"{num_bytes / unit:,.{int(unit > 1)}f} {name}"
 
 
-def about_weights(quantisation: str, dtype: str) -> str:
-    """How the weights are quantised, or stored in a GGUF file, and the dtype of the computation; "" if neither.
+def about_weights(quantisation: str, dtype: str, adapter: str) -> str:
+    """How the weights are quantised or stored in a GGUF file, with the computation's dtype, and what is put on them.
 
-    GGUF's names are in capitals; what a model was quantised with when it was loaded is not.
+    "" if neither. GGUF's names are in capitals; what a model was quantised with when it was loaded is not.
     """
+    put = f"The adapter {running(adapter)} is put on the weights." if adapter else ""
+    return " ".join(filter(None, (_about_quantisation(quantisation, dtype), put)))
+
+
+def _about_quantisation(quantisation: str, dtype: str) -> str:
     if not quantisation:
         return ""
     if not quantisation.isupper():
@@ -93,6 +175,23 @@ def _part(character: str) -> Part:
     if unicodedata.category(character) in _UNSEEN:
         return Part(f"⟨U+{ord(character):04X}⟩", mark=True)
     return Part(character, mark=False)
+
+
+def _running(text: str, before: str) -> list[Part]:
+    found = []
+    for previous, character in pairwise((before or " ") + text):
+        if _is_joining(character, previous):
+            found.append(Part(character, mark=False))
+            continue
+        if character in _DIRECTION_MARKS:
+            found.append(Part(character, mark=False))
+        found.append(_part(character))
+    return found
+
+
+def _is_joining(character: str, before: str) -> bool:
+    is_after_letter = before >= _FIRST_JOINING and unicodedata.category(before)[0] in "LMS"
+    return character in _JOINERS and is_after_letter
 
 
 def _joined(single: list[Part]) -> tuple[Part, ...]:

@@ -1,6 +1,9 @@
 """Traces with known numbers, made without a model."""
 
+import re
+from codecs import getincrementaldecoder
 from dataclasses import replace
+from itertools import cycle
 
 import numpy as np
 
@@ -42,6 +45,21 @@ def make_trace(pieces=(b" Oslo", b" is", b" it"), *, probabilities=None, num_lay
         "attention": attention,
     }
     return Trace(**(fields | changes))
+
+
+def trace_of_text(text, *, sizes=(5, 4, 7, 3, 6), **changes):
+    """A trace whose tokens begin at spaces and line breaks, and after these numbers of bytes: they cut characters."""
+    pieces = []
+    lengths = cycle(sizes)
+    for word in re.split(rb"(?=[ \n])|(?<=\n)", text.encode()):
+        rest = word
+        while rest:
+            length = next(lengths)
+            pieces.append(rest[:length])
+            rest = rest[length:]
+    decoder = getincrementaldecoder("utf-8")("replace")
+    texts = tuple(decoder.decode(piece) for piece in pieces)
+    return make_trace(tuple(pieces), **({"prompt": text, "answer_tokens": texts} | changes))
 
 
 def as_lig(trace, *, layers=(2, 3), **how):

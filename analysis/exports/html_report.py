@@ -8,7 +8,18 @@ from typing import NamedTuple
 from analysis.exports.numbers import token_numbers
 from analysis.exports.page import charts, own, policy, template
 from analysis.exports.python_code import python_code
-from rauq.labels import Part, about_weights, lines, number, parts, running
+from rauq.labels import (
+    Direction,
+    Part,
+    about_weights,
+    boxed_parts,
+    direction,
+    letters_direction,
+    lines,
+    number,
+    order_marks,
+    running,
+)
 from rauq.scoring import report
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings, is_paper_setting, resolve
@@ -55,22 +66,28 @@ class StripToken(NamedTuple):
     collapse: bool
     wrong: bool
     ends_line: bool
+    order: str
+    direction: Direction
 
 
 def strip(trace: Trace, score: Score) -> tuple[StripToken, ...]:
     """The tokens of an answer in the colours of its score; a line break is drawn, save after the last token."""
     found = report.collapse(trace, score)
     last = len(trace.pieces) - 1
+    drawn = zip(trace.pieces, boxed_parts(trace.pieces), order_marks(trace.pieces), strict=True)
+    own = direction(trace.pieces)
     return tuple(
         StripToken(
-            parts=parts(piece),
+            parts=shown,
             level=level(value),
             number=number(value, places=2),
             collapse=found is not None and index == found.token,
             wrong=index in trace.wrong,
             ends_line=piece.endswith(b"\n") and index < last,
+            order=mark,
+            direction=letters_direction([piece]) or own,
         )
-        for index, (piece, value) in enumerate(zip(trace.pieces, score.collapse.tolist(), strict=True))
+        for index, ((piece, shown, mark), value) in enumerate(zip(drawn, score.collapse.tolist(), strict=True))
     )
 
 
@@ -101,6 +118,7 @@ def html_report(trace: Trace, score: Score, *, dark: bool = False) -> str:
         prompt=lines(conversation_text(trace.messages) or trace.prompt),
         tokens=tokens,
         long=len(tokens) > LONG,
+        direction=direction(trace.pieces),
         swatches=[(value, level(value)) for value in SWATCHES],
         charts=drawn,
         score=score,
@@ -127,7 +145,11 @@ def _facts(trace: Trace) -> tuple[tuple[str, str], ...]:
         ("revision", running(trace.revision)),
         ("kind", f"{trace.kind}, {note}" if note else trace.kind),
         *((("attribution", made),) if (made := about_attribution(trace.attribution, trace.dtype)) else ()),
-        *((("weights", weights),) if (weights := about_weights(trace.quantisation, trace.dtype)) else ()),
+        *(
+            (("weights", weights),)
+            if (weights := about_weights(trace.quantisation, trace.dtype, trace.adapter))
+            else ()
+        ),
         (
             "size",
             _size(trace),

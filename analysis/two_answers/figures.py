@@ -15,21 +15,23 @@ from analysis.figures import (
     finish,
     head_axis,
     hover_labels,
+    in_direction,
     layer_axis,
     looks,
-    plotly_text,
     text_colour,
     tick_positions,
+    tick_text,
     upper_end,
 )
 from analysis.two_answers.comparison import Columns
-from rauq.labels import label
+from rauq.labels import direction
 from rauq.scoring.report import shown_layer
 from rauq.scoring.score import Score
 
 _OVERLAY_HEIGHT = 460
 _LABEL_WIDTH = 92  # pixels, on the right, for the names of the lines
 _LONGEST_TICK = 10
+_OPPOSITE = {"left": "right", "right": "left"}
 _MOST_TICKS = 12  # of two lines each: more would run into each other in a narrow window
 _MOST_LEVEL = 6  # columns whose ticks need not be turned
 _MANY = 60  # columns: more leave no room for markers
@@ -71,10 +73,9 @@ def overlay(
     figure.update_yaxes(title="confidence", type="log", tickformat="~g", dtick=_log_step(sides), row=1, col=1)
     figure.update_yaxes(title="collapse, nats", rangemode="tozero", nticks=5, row=2, col=1)
     finish(figure, height=_OVERLAY_HEIGHT, dark=dark)
-    figure.update_layout(
-        annotations=[*_names(figure, sides, dark=dark), *_name_of_difference(first_difference, dark=dark)]
-    )
-    figure.update_layout(margin={"r": _LABEL_WIDTH, "t": 22})
+    end = "right" if direction(pieces[0]) == "ltr" else "left"  # where the last token is
+    names = [*_names(figure, sides, end, dark=dark), *_name_of_difference(first_difference, end, dark=dark)]
+    figure.update_layout(annotations=names, margin={end[0]: _LABEL_WIDTH, "t": 22})
     return figure
 
 
@@ -135,7 +136,7 @@ def _axis(columns: Columns, pieces: tuple[Sequence[bytes], Sequence[bytes]], *, 
         "tickvals": ticks,
         "ticktext": [texts[place] for place in ticks],
         "tickangle": -50 if len(columns) > _MOST_LEVEL else 0,
-        "range": [-0.5, len(columns) - 0.5],
+        "range": in_direction((-0.5, len(columns) - 0.5), pieces[0]),
         "automargin": True,
         "showgrid": False,
     }
@@ -144,7 +145,7 @@ def _axis(columns: Columns, pieces: tuple[Sequence[bytes], Sequence[bytes]], *, 
 def _tick(column: tuple[int | None, int | None], pieces: tuple[Sequence[bytes], Sequence[bytes]], *, dark: bool) -> str:
     """The token that both have there, or the two under each other in the colours of their answers."""
     texts = [
-        "–" if token is None else plotly_text(label(own[token], longest=_LONGEST_TICK))
+        "–" if token is None else tick_text(own[token], longest=_LONGEST_TICK)
         for token, own in zip(column, pieces, strict=True)
     ]
     if texts[0] == texts[1]:
@@ -168,22 +169,24 @@ def _marks(first_difference: int | None, selected: int | None) -> list[dict[str,
     return marks
 
 
-def _name_of_difference(first_difference: int | None, *, dark: bool) -> list[dict[str, Any]]:
+def _name_of_difference(first_difference: int | None, end: str, *, dark: bool) -> list[dict[str, Any]]:
     if first_difference is None:
         return []
-    place = {"x": first_difference - 0.5, "y": 1, "yref": "paper", "xanchor": "left", "yanchor": "bottom", "xshift": -2}
+    place = {"x": first_difference - 0.5, "y": 1, "yref": "paper", "yanchor": "bottom"}
+    place |= {"xanchor": _OPPOSITE[end], "xshift": -2 if end == "right" else 2}
     return [place | {"text": "first difference", "showarrow": False, "font": {"color": text_colour(dark=dark)}}]
 
 
-def _names(figure: go.Figure, sides: Sequence[_Side], *, dark: bool) -> list[dict[str, Any]]:
-    """The name of each bold line at its right end: of two in one row, the upper above and the lower below."""
+def _names(figure: go.Figure, sides: Sequence[_Side], end: str, *, dark: bool) -> list[dict[str, Any]]:
+    """The name of each bold line at its last token: of two in one row, the upper above and the lower below."""
+    beside = {"xanchor": _OPPOSITE[end], "xshift": 7 if end == "right" else -7}
     names = []
     for row, axis in ((figure.data[2:4], "y"), (figure.data[4:6], "y2")):
         ends = [_end(trace) for trace in row]
         upper = int(np.argmax([height for _, height in ends]))
         for index, (side, trace, (x, y)) in enumerate(zip(sides, row, ends, strict=True)):
             if np.isfinite(y):
-                place = {"x": x, "y": np.log10(y) if axis == "y" else y, "yref": axis, "xanchor": "left", "xshift": 7}
+                place = {"x": x, "y": np.log10(y) if axis == "y" else y, "yref": axis} | beside
                 shift = {"yshift": 8 if index == upper else -8}
                 back = "rgba(20, 23, 28, 0.7)" if dark else "rgba(255, 255, 255, 0.7)"
                 text = {"text": f"<b>{trace.name}</b>", "font": {"color": side.look.colour}, "bgcolor": back}

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from rauq.errors import MissingPackage
-from rauq.labels import label, running
+from rauq.labels import Part, boxed_parts, direction, running
 from rauq.layout import ANALYSIS
 
 _MOST_TOKENS = 1000  # more make a notebook slow
@@ -34,23 +34,26 @@ def html_strip(
     """
     shown = pieces[:_MOST_TOKENS]
     tokens = "".join(
-        _token(piece, value, f"token {place}: {note}", marked=place == marked)
-        for place, (piece, value, note) in enumerate(zip(shown, values, notes, strict=False))
+        _token(piece, parts, value, f"token {place}: {note}", marked=place == marked)
+        for place, (piece, parts, value, note) in enumerate(zip(shown, boxed_parts(shown), values, notes, strict=False))
     )
     left_out = len(pieces) - len(shown)
     more = f" … and {left_out:,} more tokens" if left_out else ""
     return (
         f"<div>{_text(heading)}</div>"
-        f'<div style="font-family:monospace;line-height:1.9;overflow-wrap:anywhere">{tokens}{more}</div>'
+        f'<div dir="{direction(shown)}" style="font-family:monospace;line-height:1.9;overflow-wrap:anywhere">'
+        f"{tokens}{more}</div>"
         f'<div style="opacity:0.75;font-size:smaller">{_text(caption)}</div>'
     )
 
 
-def _token(piece: bytes, value: float, note: str, *, marked: bool) -> str:
+def _token(piece: bytes, parts: Sequence[Part], value: float, note: str, *, marked: bool) -> str:
     strength = 0.0 if math.isnan(value) else min(max(value, 0.0) / _FULL, 1.0)
     look = f"background-color:rgba(232,101,10,{_OPACITY * strength:.2f});white-space:pre-wrap"
     look += ";text-decoration:underline 2px" if marked else ""
-    return f'<bdi title="{_text(note)}" style="{look}">{html.escape(label(piece))}</bdi><wbr>'
+    text = "".join(f"<bdi>{html.escape(part.text)}</bdi>" if part.mark else html.escape(part.text) for part in parts)
+    can_break = "<wbr>" if piece.startswith(b" ") else ""  # inside a word it would keep letters from joining
+    return f'{can_break}<span title="{_text(note)}" style="{look}">{text}</span>'
 
 
 def _text(text: str) -> str:

@@ -1,4 +1,5 @@
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -29,9 +30,9 @@ def test_sizes_have_one_decimal_and_no_exponent(num_bytes, shown):
 
 
 @given(ANY_TEXT)
-def test_everything_drawn_is_printable(text):
+def test_everything_drawn_is_printable_but_for_joiners_between_letters(text):
     assert labels.visible(text).isprintable()
-    assert labels.running(text).isprintable()
+    assert re.sub("[\u200c\u200d]", "", labels.running(text)).isprintable()
 
 
 @given(ANY_TEXT)
@@ -91,4 +92,57 @@ def test_running_text_keeps_its_spaces():
     ],
 )
 def test_weights_of_a_gguf_file_are_named_with_what_they_are_computed_in(quantisation, said):
-    assert labels.about_weights(quantisation, "bfloat16") == said
+    assert labels.about_weights(quantisation, "bfloat16", "") == said
+
+
+@given(st.lists(st.one_of(st.binary(max_size=4), st.text(max_size=3).map(str.encode))), st.booleans())
+def test_whole_characters_are_the_same_bytes_cut_between_characters(pieces, goes_on):
+    whole = labels.whole_characters(pieces, goes_on=goes_on)
+    text = b"".join(pieces)
+    assert len(whole) == len(pieces)
+    assert text.startswith(b"".join(whole))
+    if not goes_on:
+        assert b"".join(whole) == text
+        assert "".join(piece.decode("utf-8", "surrogateescape") for piece in whole) == text.decode(
+            "utf-8", "surrogateescape"
+        )
+
+
+def test_a_character_is_drawn_at_the_last_of_its_tokens():
+    smile = "😀".encode()
+    assert labels.whole_characters([b"a" + smile[:1], smile[1:2], smile[2:] + b"b"]) == (b"a", b"", smile + b"b")
+    assert labels.whole_characters([b"a", smile[:2]], goes_on=True) == (b"a", b"")
+    assert labels.whole_characters([b"a", smile[:2], b"b"], goes_on=True) == (b"a", smile[:2], b"b")
+    assert labels.running_parts([b"a", b"", smile[:2]]) == ((("a", False),), (), (("⟨F0 9F⟩", True),))
+    assert [parts[0].text for parts in labels.boxed_parts([smile[:3], smile[3:]])] == ["⟨F0 9F 98⟩", "😀"]
+
+
+@pytest.mark.parametrize(
+    ("text", "drawn"),
+    [
+        ("می\u200cخرم", "می\u200cخرم"),
+        ("👨\u200d👩\u200d👧", "👨\u200d👩\u200d👧"),
+        ("क्\u200dष", "क्\u200dष"),
+        ("می\u200c\u200cخ", "می\u200c⟨U+200C⟩خ"),
+        ("pass\u200cword", "pass⟨U+200C⟩word"),
+        ("\u200dم", "⟨U+200D⟩م"),
+        ("שלום\u200f!", "שלום\u200f⟨U+200F⟩!"),
+        ("\u202eשבת", "⟨U+202E⟩שבת"),
+    ],
+)
+def test_joiners_and_marks_of_direction_act_as_where_they_were_typed(text, drawn):
+    assert "".join(part.text for (parts,) in [labels.running_parts([text.encode()])] for part in parts) == drawn
+    assert labels.running(text) == drawn.replace("\u200f⟨", "⟨")
+
+
+@pytest.mark.parametrize(
+    ("text", "direction"),
+    [("The capital", "ltr"), ("GPT-4 نموذج لغوي", "rtl"), ("12 % (", "ltr"), ("ירושלים", "rtl"), ("", "ltr")],
+)
+def test_an_answer_runs_in_the_direction_of_most_letters(text, direction):
+    assert labels.direction([text.encode()[:5], text.encode()[5:]]) == direction
+
+
+def test_boxes_are_ordered_by_letters_and_digits():
+    pieces = [" عا".encode(), b" GPT", b"-", b"4", "٣".encode(), b".", "ש".encode()[:1], "ש".encode()[1:]]
+    assert labels.order_marks(pieces) == ("\u200f", "\u200e", "", "\u200e", "\u200e", "", "", "\u200f")

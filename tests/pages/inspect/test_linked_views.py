@@ -5,10 +5,12 @@ from base64 import b64decode
 import numpy as np
 import pytest
 
+from analysis.one_answer.figures import default_view, drawings
 from pages.ui.inspect.linked_views import MOST_STEPS, live_payload, payload
+from pages.ui.inspect.linked_views.tokens import bare_tokens, drawn_tokens
 from rauq.scoring.report import Words, words
 from rauq.scoring.score import score
-from tests.traces import as_lig, make_trace
+from tests.traces import as_lig, make_trace, trace_of_text
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
@@ -64,3 +66,27 @@ def test_the_views_of_attributions_say_lig():
         assert data["weightName"] == name
         assert data["captions"]["token"].startswith({"attention": "Attention", "LIG": "LIG"}[name])
         assert ("LIG attributions, not attention (2 steps" in data["source"]) == (name == "LIG")
+
+
+def test_the_marks_of_a_token_without_a_character_of_its_own_are_drawn_at_another():
+    smile = "😀".encode()
+    joiner = "\u200c".encode()
+    trace = trace_of_text("aبج", sizes=(1,))
+    assert [token["shows"] for token in drawn_tokens(trace)] == [(0,), (), (1, 2), (), (3, 4)]
+    pieces = ("می".encode(), joiner, "خ".encode(), b" " + smile[:1], smile[1:2], smile[2:], b"\xff", b"")
+    drawn = bare_tokens(pieces)
+    assert [token["shows"] for token in drawn] == [(0, 1), (), (2,), (), (), (3, 4, 5), (6,), (7,)]
+    assert [token["parts"] for token in drawn][3:6] == [[], [], [["😀", False]]]
+    assert [token["label"] for token in drawn][1] == "⟨U+200C⟩"
+    growing = [token["parts"] for token in bare_tokens(pieces[:5], goes_on=True)]
+    assert growing == [token["parts"] for token in drawn][:5]
+
+
+@pytest.mark.parametrize(("text", "direction"), [("שלום לכולם", "rtl"), ("Hello all", "ltr")])
+def test_figures_and_views_run_in_the_direction_of_the_answer(text, direction):
+    trace = trace_of_text(text)
+    scored = score(trace)
+    assert payload(trace, scored, words(trace, scored))["direction"] == direction
+    for drawing in drawings(trace, scored, default_view(trace, scored), dark=False)[1:]:
+        first, last = drawing.figure.layout.xaxis.range
+        assert (first > last) == (direction == "rtl")

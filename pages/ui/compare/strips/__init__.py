@@ -12,7 +12,18 @@ from analysis.figures import looks
 from analysis.two_answers.comparison import Columns, layer_and_head
 from pages.ui.compare.answers import Answer
 from pages.ui.shared.figure_export import is_dark
-from rauq.labels import NEWLINE, SPACE, label, number, parts, visible
+from rauq.labels import (
+    NEWLINE,
+    SPACE,
+    Part,
+    boxed_parts,
+    direction,
+    label,
+    letters_direction,
+    number,
+    order_marks,
+    visible,
+)
 from rauq.scoring import report
 from rauq.scoring.report import words
 from rauq.scoring.score import Score
@@ -53,6 +64,7 @@ def pair_of_strips(
         "folds": folds(columns, [answer.trace for answer in answers]),
         "sides": _with_looks(sides),
         "columns": columns,
+        "direction": direction(answers[0].trace.pieces),
         "first_difference": first_difference,
         "selected": selected,
         "live": False,
@@ -64,9 +76,10 @@ def pair_of_strips(
 
 def partial_strips(a: Answer, score: Score, pieces: Sequence[str], columns: Columns, *, headline: str) -> None:
     """Draw A, and under it an answer that is still being generated, without numbers."""
-    cells = [_bare_cell(piece.encode("utf-8", "replace"), token) for token, piece in enumerate(pieces)]
+    cells = _bare_cells([piece.encode("utf-8", "replace") for piece in pieces])
     side_b = {"cells": cells, "uncertainty": "…", "source": "", "said": ""}
-    data = {"headline": headline, "sides": _with_looks([_scored_side(a, score), side_b]), "columns": columns}
+    sides = _with_looks([_scored_side(a, score), side_b])
+    data = {"headline": headline, "sides": sides, "columns": columns, "direction": direction(a.trace.pieces)}
     _draw(
         data
         | {
@@ -127,8 +140,8 @@ def _scored_side(answer: Answer, score: Score) -> dict[str, Any]:
     found = report.collapse(trace, score)
     weakest = found.token if found else None
     cells = [
-        _cell(trace, score, token, is_collapse=token == weakest, is_wrong=token in answer.wrong)
-        for token in range(len(trace.pieces))
+        bare | _scored_cell(trace, score, token, is_collapse=token == weakest, is_wrong=token in answer.wrong)
+        for token, bare in enumerate(_bare_cells(trace.pieces))
     ]
     return {
         "cells": cells,
@@ -138,9 +151,17 @@ def _scored_side(answer: Answer, score: Score) -> dict[str, Any]:
     }
 
 
-def _bare_cell(piece: bytes, token: int) -> dict[str, Any]:
+def _bare_cells(pieces: Sequence[bytes]) -> list[dict[str, Any]]:
+    drawn = zip(pieces, boxed_parts(pieces), order_marks(pieces), strict=True)
+    return [_bare_cell(token, *one, direction(pieces)) for token, one in enumerate(drawn)]
+
+
+def _bare_cell(token: int, piece: bytes, drawn: tuple[Part, ...], mark: str, otherwise: str) -> dict[str, Any]:
+    """Return what is drawn of a token before it has numbers; without letters it runs as the answer does."""
     return {
-        "parts": [[part.text, part.mark] for part in parts(piece)],
+        "parts": [[part.text, part.mark] for part in drawn],
+        "order": mark,
+        "direction": letters_direction([piece]) or otherwise,
         "title": label(piece, longest=60),
         "spoken": f"token {token}: {label(piece)}",
         "level": 0,
@@ -151,17 +172,16 @@ def _bare_cell(piece: bytes, token: int) -> dict[str, Any]:
     }
 
 
-def _cell(trace: Trace, score: Score, token: int, *, is_collapse: bool, is_wrong: bool) -> dict[str, Any]:
-    bare = _bare_cell(trace.pieces[token], token)
+def _scored_cell(trace: Trace, score: Score, token: int, *, is_collapse: bool, is_wrong: bool) -> dict[str, Any]:
     value = float(score.collapse[token])
     shown = number(value, places=2)
     notes = f"{', largest collapse' if is_collapse else ''}{', marked as incorrect' if is_wrong else ''}"
-    return bare | {
+    return {
         "level": _level(value),
         "number": shown,
         "collapse": is_collapse,
         "wrong": is_wrong,
-        "spoken": f"{bare['spoken']}, collapse {shown}{notes}",
+        "spoken": f"token {token}: {label(trace.pieces[token])}, collapse {shown}{notes}",
         "facts": _facts(trace, score, token),
     }
 

@@ -26,7 +26,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     button.onmouseleave = button.onblur = () => { delete tip.dataset.silent; tip.hidePopover(); };
     button.onkeydown = (event) => {
       if (event.key === "Escape") tip.hidePopover();
-      const target = neighbour(event.key, place, data.columns, (column) => columns[column].hidden);
+      const target = neighbour(event.key, place, data, columns);
       if (target === null) return;
       event.preventDefault();
       makeReachable(buttons, target);
@@ -43,6 +43,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   markSelected(buttons, data);
   root("headline").textContent = data.headline;
   const grid = root("grid");
+  grid.dir = data.direction;
   grid.replaceChildren(drawHeads(data.sides), ...withFolds(columns, data, grid));
   grid.setAttribute("aria-busy", String(data.live));
   grid.classList.toggle("long", data.long);
@@ -98,9 +99,18 @@ function drawColumn(tokens, column, data, buttons) {
   return node;
 }
 
+// A column between invisible marks, by which the browser places it in its line as it would place the token's text.
+function inOrder(column, index, { columns, sides }) {
+  const [a, b] = columns[index];
+  const { order } = a === null ? sides[1].cells[b] : sides[0].cells[a];
+  const place = make("span", "");
+  place.append(order, column, order);
+  return place;
+}
+
 // Runs of columns that hold only thinking are one control until it is opened; the page keeps which are open.
 function withFolds(columns, data, grid) {
-  const nodes = [...columns];
+  const nodes = columns.map((column, index) => inOrder(column, index, data));
   for (const [first, end] of [...data.folds].reverse()) {
     const key = JSON.stringify([first, end]);
     const button = make("button", "fold", `thinking, ${end - first} token${end - first === 1 ? "" : "s"}`);
@@ -125,6 +135,7 @@ function drawCell(side, token, still) {
   button.setAttribute("aria-label", `${side.name}, ${cell.spoken}`);
   const text = make("span", "text");
   text.style.setProperty("--level", cell.level);
+  text.dir = cell.direction;
   text.append(...cell.parts.map(([part, mark]) => make("span", mark ? "mark" : "", part)));
   button.append(text, make("span", "number", `${cell.collapse ? "▲ " : ""}${cell.number}${cell.wrong ? " ✗" : ""}`));
   return button;
@@ -137,15 +148,24 @@ function markSelected(buttons, { columns, selected }) {
   }
 }
 
-// Left and right go along an answer, across its gaps; up and down switch between A and B.
-function neighbour(key, place, columns, hidden) {
+// Left and right go along an answer as it stands on the screen, across its gaps; up and down switch between A and B.
+function neighbour(key, place, { columns, direction }, drawn) {
   const [lane, column] = place.split("-").map(Number);
-  const own = columns.flatMap((tokens, index) => (tokens[lane] === null || hidden(index) ? [] : [index]));
-  const at = own.indexOf(column);
-  const along = { ArrowRight: own[at + 1], ArrowLeft: own[at - 1], Home: own[0], End: own.at(-1) };
+  const own = columns.flatMap((tokens, index) => (tokens[lane] === null || drawn[index].hidden ? [] : [index]));
+  const seen = inLines(own, drawn, direction === "rtl");
+  const at = seen.indexOf(column);
+  const [left, right] = direction === "rtl" ? [1, -1] : [-1, 1];
+  const along = { ArrowRight: seen[at + right], ArrowLeft: seen[at + left], Home: own[0], End: own.at(-1) };
   if (key in along) return along[key] === undefined ? null : `${lane}-${along[key]}`;
   const other = { ArrowDown: 1, ArrowUp: 0 }[key];
   return other === undefined || other === lane || columns[column][other] === null ? null : `${other}-${column}`;
+}
+
+// Columns line by line, each line from where it begins.
+function inLines(columns, drawn, fromRight) {
+  const box = (column) => [drawn[column].offsetTop, drawn[column].offsetLeft * (fromRight ? -1 : 1)];
+  const boxes = new Map(columns.map((column) => [column, box(column)]));
+  return [...columns].sort((one, other) => boxes.get(one)[0] - boxes.get(other)[0] || boxes.get(one)[1] - boxes.get(other)[1]);
 }
 
 function makeReachable(buttons, target) {

@@ -15,13 +15,13 @@ import numpy as np
 import streamlit as st
 
 from analysis.figures import attention_scale
-from rauq.labels import label, parts, visible
+from pages.ui.inspect.linked_views.tokens import bare_tokens, drawn_tokens
+from rauq.labels import direction
 from rauq.scoring import report
 from rauq.scoring.report import Words, why_empty
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Signal
 from rauq.trace.attribution import weight_name
-from rauq.trace.parts import shows_text
 from rauq.trace.trace import Alignment, Trace
 
 MOST_STEPS = 65534  # a weight of 1
@@ -34,6 +34,7 @@ _MAP_CAPTION = (
     "each, orange for the one that gives the score. Blue frame: the head shown above. Hover to see another head there; "
     "click to keep it."
 )
+RIGHT_TO_LEFT = " Columns run from right to left, as the answer does."
 _TOKEN_CAPTION = "{} to the previous token at each answer token. The first has no previous answer token."
 _CHART_CAPTION = (
     "Bold: the layer that gives the score. Dotted: reference r, a fully confident model. Log scale: the gap from r "
@@ -48,7 +49,7 @@ def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
     whole = {
         "live": False,
         "long": len(trace.pieces) > LONG,
-        "tokens": _tokens(trace),
+        "tokens": drawn_tokens(trace),
         "thinking": trace.thinking,
         "folded": score.settings.part == "answer",
         "weights": _weights(trace, score.settings.alignment, score.span),
@@ -63,7 +64,7 @@ def live_payload(trace: Trace | None, score: Score | None, words: Words) -> dict
 
     The tokens stand alone where they have no score yet.
     """
-    tokens = [] if trace is None else list(map(_bare_token, trace.pieces))
+    tokens = [] if trace is None else bare_tokens(trace.pieces, goes_on=True)
     bare = words._asdict() | {"live": True, "answer": "", "long": len(tokens) > LONG, "tokens": tokens}
     if trace is None or score is None or why_empty(trace, score.settings.part):
         return bare
@@ -79,6 +80,7 @@ def _scored(trace: Trace, score: Score) -> dict[str, Any]:
         "layers": trace.layers,
         "numHeads": trace.num_heads,
         "gaps": len(trace.pieces) - 1,
+        "direction": (toward := direction(trace.pieces)),
         "empty": bool(why_empty(trace, score.settings.part)),
         "picked": [
             {"layer": layer, "row": rows[layer], "head": int(head), "five": score.settings.heads == "top5"}
@@ -99,7 +101,7 @@ def _scored(trace: Trace, score: Score) -> dict[str, Any]:
         "captions": {
             "map": _MAP_CAPTION,
             "confidence": _CHART_CAPTION,
-            "token": _TOKEN_CAPTION.format(f"{weight[:1].upper()}{weight[1:]}"),
+            "token": _TOKEN_CAPTION.format(f"{weight[:1].upper()}{weight[1:]}") + (RIGHT_TO_LEFT * (toward == "rtl")),
         },
     }
 
@@ -135,38 +137,9 @@ def _weights(trace: Trace, alignment: Alignment, span: tuple[int, int]) -> str:
     return as_base64(np.where(np.isnan(weights), MOST_STEPS + 1, steps), "<u2")
 
 
-@lru_cache(maxsize=8)
-def _tokens(trace: Trace) -> tuple[dict[str, Any], ...]:
-    shown = shows_text(trace)
-    return tuple(_token(trace, index, quiet=not shown[index]) for index in range(len(trace.pieces)))
-
-
 def as_base64(array: np.ndarray, dtype: str) -> str:
     """Return an array as the browser decodes it."""
     return base64.b64encode(np.ascontiguousarray(array).astype(dtype).tobytes()).decode()
-
-
-def _bare_token(piece: bytes, *, quiet: bool = False) -> dict[str, Any]:
-    """What is drawn of a token in running text, where a space is a space; `label` draws it as a mark."""
-    is_spaced = piece.startswith(b" ") and bool(piece.strip())
-    is_space = piece in {b" ", b"  "}
-    drawn = [[piece.decode(), False]] if is_space else parts(piece[1:] if is_spaced else piece)
-    return {
-        "parts": [[text, mark] for text, mark in drawn],
-        "space": is_spaced,
-        "quiet": quiet,
-        "blank": not piece.strip(),
-        "endsLine": piece.endswith(b"\n"),
-        "label": label(piece, longest=60),
-    }
-
-
-def _token(trace: Trace, index: int, *, quiet: bool) -> dict[str, Any]:
-    chosen = int(trace.answer_ids[index])
-    alternatives = [
-        (visible(text) or "∅", math.exp(logprob), token == chosen) for token, text, logprob in trace.alternatives[index]
-    ]
-    return _bare_token(trace.pieces[index], quiet=quiet) | {"alternatives": alternatives}
 
 
 KEY = "views"

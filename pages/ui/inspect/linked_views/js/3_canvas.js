@@ -20,6 +20,7 @@ function write(context, text, x, y, { align = "left", baseline = "middle", colou
   if (bold) context.font = `600 ${context.font}`;
   context.textAlign = align;
   context.textBaseline = baseline;
+  context.direction = directionOf(`${text}`); // a leading space is drawn where the text begins
   context.fillText(text, x, y);
   context.restore();
 }
@@ -40,6 +41,14 @@ function writeTokens(context, labels, xOf, y, width) {
   for (let index = 0; index < labels.length; index += step) {
     writeTurned(context, labels[index], xOf(index) + 3, y, -0.85, "right");
   }
+}
+
+// The columns of an answer, which run from right to left where it does: where a token's column is, and which is where.
+function columnAxis({ direction }, area, cell, first = 0) {
+  const end = area.x + area.width;
+  const left = (token) => (direction === "rtl" ? end - (token - first + 1) * cell : area.x + (token - first) * cell);
+  const tokenAt = (x) => first + Math.floor((direction === "rtl" ? end - x : x - area.x) / cell);
+  return { left, middle: (token) => left(token) + cell / 2, tokenAt };
 }
 
 function tokenLabels(data) {

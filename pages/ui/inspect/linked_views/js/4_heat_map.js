@@ -1,6 +1,6 @@
 // A matrix of attention weights as coloured cells, with its scale beside it.
 
-function drawCells(context, area, { rows, columns, weight, measure, faint = () => false }) {
+function drawCells(context, area, { rows, columns, weight, measure, faint = () => false, left }) {
   const cellWidth = area.width / columns;
   const cellHeight = area.height / rows;
   const gap = cellWidth > 9 && cellHeight > 9 ? 1 : 0;
@@ -10,7 +10,7 @@ function drawCells(context, area, { rows, columns, weight, measure, faint = () =
       if (Number.isNaN(value)) continue;
       context.globalAlpha = faint(row, column) ? 0.4 : 1;
       context.fillStyle = measure.scale[Math.round(clamp(measure.share(value), 0, 1) * 255)];
-      const x = area.x + column * cellWidth;
+      const x = left ? left(column) : area.x + column * cellWidth;
       const y = area.y + row * cellHeight;
       context.fillRect(x, y, cellWidth - gap + (gap ? 0 : 0.5), cellHeight - gap + (gap ? 0 : 0.5));
     }
@@ -111,21 +111,22 @@ function drawTokenHead(canvas, data, view, colours) {
   const row = data.layers.indexOf(view.layer);
   const weight = (head, token) => (token ? data.attention[(row * data.numHeads + head) * data.gaps + token - 1] : NaN);
   const measure = weights(roundedUp(data.attention.subarray(row * data.numHeads * data.gaps, (row + 1) * data.numHeads * data.gaps)), colours);
-  const { cellWidth, cellHeight } = drawCells(context, area, { rows: data.numHeads, columns: count, weight, measure });
-  if (data.collapseAt !== null) frameOf(context, area.x + data.collapseAt * cellWidth, area.y - 2, cellWidth, area.height + 4, colours.warm, 2, [5, 3]);
-  if (view.token !== null) frameOf(context, area.x + view.token * cellWidth, area.y - 2, cellWidth, area.height + 4, colours.link, 2);
+  const axis = columnAxis(data, area, area.width / count);
+  const { cellWidth, cellHeight } = drawCells(context, area, { rows: data.numHeads, columns: count, weight, measure, left: axis.left });
+  if (data.collapseAt !== null) frameOf(context, axis.left(data.collapseAt), area.y - 2, cellWidth, area.height + 4, colours.warm, 2, [5, 3]);
+  if (view.token !== null) frameOf(context, axis.left(view.token), area.y - 2, cellWidth, area.height + 4, colours.link, 2);
   frameOf(context, area.x, area.y + view.head * cellHeight, area.width, cellHeight, colours.link, 2);
   const everyHead = stepOf(data.numHeads, area.height, 14);
   for (let head = 0; head < data.numHeads; head += everyHead) write(context, head, area.x - 6, area.y + (head + 0.5) * cellHeight, { align: "right", colour: colours.text });
   context.fillStyle = colours.text;
-  writeTokens(context, data.labels, (token) => area.x + (token + 0.5) * cellWidth, area.y + area.height + 9, area.width);
+  writeTokens(context, data.labels, axis.middle, area.y + area.height + 9, area.width);
   writeTurned(context, "head", 9, area.y + area.height / 2, -Math.PI / 2, "center", colours.quiet);
   drawScale(context, width - 42, area, measure, colours);
-  return { area, cellWidth, cellHeight, weight };
+  return { area, cellWidth, cellHeight, weight, axis };
 }
 
-function cellAt({ area, cellWidth, cellHeight }, [x, y], rows, columns) {
-  const column = Math.floor((x - area.x) / cellWidth);
+function cellAt({ area, cellWidth, cellHeight, axis }, [x, y], rows, columns) {
+  const column = axis ? axis.tokenAt(x) : Math.floor((x - area.x) / cellWidth);
   const row = Math.floor((y - area.y) / cellHeight);
   return row >= 0 && row < rows && column >= 0 && column < columns ? { row, column } : null;
 }

@@ -64,20 +64,22 @@ function drawTracks(canvas, data, view, colours) {
   const columns = columnsOf(canvas, data, view);
   const { left, shown, first, cell } = columns;
   const area = { x: left, width: columns.width };
-  const xOf = (token) => left + (token - first + 0.5) * cell;
+  const axis = columnAxis(data, area, cell, first);
+  const xOf = axis.middle;
   const foot = height - 58;
   const places = placed(columns.narrow ? 18 : 12, foot, columns.narrow ? 20 : 14);
   const inside = (token) => token !== null && token !== undefined && token >= first && token < first + shown;
   if (inside(data.collapseAt)) bandOf(context, xOf(data.collapseAt) - cell / 2, cell, 4, foot, colours.warm, 0.16);
   if (inside(view.token)) frameOf(context, xOf(view.token) - cell / 2, 4, cell, foot - 3, colours.link, 1.5, [4, 3]);
   const curves = headCurves(data, view);
-  const frame = { context, data, view, columns, area, xOf, colours };
+  const frame = { context, data, view, columns, area, axis, xOf, colours };
   drawAttention(frame, places.attention, curves);
   drawSignal(frame, places.signal);
   drawHeadConfidence(frame, places.confidence, curves);
   writeColumns(frame, foot);
   context.clearRect(left + columns.width + 1, 0, width, height);
-  return { area, cell, first, count: Math.min(shown, data.tokens.length - first), curves };
+  if (data.direction === "rtl" && !columns.narrow) write(context, "← tokens", 0, height - 8, { colour: colours.quiet });
+  return { axis, first, count: Math.min(shown, data.tokens.length - first), curves };
 }
 
 function placed(top, foot, gap) {
@@ -102,7 +104,7 @@ function nameTrack({ context, columns, colours }, [top, bottom], title, sub) {
   write(context, sub, 0, middle + title.length * 15, { colour: colours.quiet });
 }
 
-function drawBars({ context, columns, area, colours }, values, [top, bottom], high, colour) {
+function drawBars({ context, columns, area, axis, colours }, values, [top, bottom], high, colour) {
   const { first, shown, cell } = columns;
   const gap = cell > 8 ? cell * 0.22 : 0;
   context.save();
@@ -111,7 +113,7 @@ function drawBars({ context, columns, area, colours }, values, [top, bottom], hi
     const value = values(first + place);
     if (!Number.isFinite(value)) continue;
     const tall = (clamp(value / high, 0, 1)) * (bottom - top);
-    context.fillRect(area.x + place * cell + gap / 2, bottom - tall, cell - gap, tall);
+    context.fillRect(axis.left(first + place) + gap / 2, bottom - tall, cell - gap, tall);
   }
   context.restore();
   context.fillStyle = colours.faint;
@@ -250,12 +252,14 @@ function drawOverview(canvas, data, columns, colours) {
   const { context, width, height } = prepare(canvas, colours);
   const count = data.tokens.length;
   const cell = width / columns.all;
+  const axis = columnAxis(data, { x: 0, width }, cell);
   const most = Math.max(1e-9, largest(data.collapse));
   context.fillStyle = colours.warm;
   for (let token = 0; token < count; token += 1) {
     const tall = (clamp(data.collapse[token] / most, 0, 1) || 0) * (height - 6);
-    context.fillRect(token * cell, height - 2 - tall, Math.max(1, cell - 0.5), tall);
+    context.fillRect(axis.left(token), height - 2 - tall, Math.max(1, cell - 0.5), tall);
   }
-  frameOf(context, columns.first * cell + 1, 1, columns.shown * cell - 2, height - 2, colours.link, 2);
-  return { cell };
+  const start = Math.min(axis.left(columns.first), axis.left(columns.first + columns.shown - 1));
+  frameOf(context, start + 1, 1, columns.shown * cell - 2, height - 2, colours.link, 2);
+  return { axis };
 }

@@ -6,14 +6,15 @@ function drawConfidence(canvas, data, view, colours) {
   const left = 44;
   const area = { x: left, width: Math.max(0, width - left - 8) };
   const cell = area.width / (data.live ? roomFor(count) : count);
-  const xOf = (token) => area.x + (token + 0.5) * cell;
+  const axis = columnAxis(data, area, cell);
+  const xOf = axis.middle;
   const foot = height - 58;
-  if (data.collapseAt !== null) bandOf(context, area.x + data.collapseAt * cell, cell, 20, foot, colours.warm, 0.16);
-  if (view.token !== null) frameOf(context, area.x + view.token * cell, 19, cell, foot - 18, colours.link, 1.5, [4, 3]);
+  if (data.collapseAt !== null) bandOf(context, axis.left(data.collapseAt), cell, 20, foot, colours.warm, 0.16);
+  if (view.token !== null) frameOf(context, axis.left(view.token), 19, cell, foot - 18, colours.link, 1.5, [4, 3]);
   drawCurves(context, data, view, [20, foot - 4], area, xOf, colours);
   context.fillStyle = colours.text;
   writeTokens(context, data.labels, xOf, foot + 9, area.width);
-  return { area, cell };
+  return { axis };
 }
 
 // Columns for an answer that is still being generated: the curve grows to the right, and is squeezed only now and then.

@@ -10,7 +10,7 @@ const COLOURINGS = {
   probability: { name: "Probability", level: (value) => 1 - value, places: 2, swatches: [0.75, 0.5, 0.25, 0] },
 };
 const UNDERLINED = 0.2; // of an answer's own tokens, where no reference says what is much
-const LONGEST_WORD = 24; // characters: scripts without spaces would never wrap
+const LONGEST_WORD = 24; // characters: in scripts without spaces a whole line would be underlined
 
 function colouring(data, view) {
   const kind = COLOURINGS[view.colouring];
@@ -38,11 +38,11 @@ function drawText(strip, data, act, kept) {
   const added = data.tokens.slice(kept.length).map((token, place) => {
     const index = kept.length + place;
     const button = tokenButton(token, index);
-    button.disabled = data.live;
+    button.setAttribute("aria-disabled", String(data.live));
     button.onmouseenter = button.onfocus = () => act.hover(index, button);
     button.onmouseleave = button.onblur = () => act.leave();
     button.onclick = () => act.toggle(index);
-    if (data.thinking?.[0] === index) strip.append(foldButton(data, act));
+    if (data.thinking?.[0] === index) strip.append(foldButton(data, act), " ");
     wordFor(strip, data, index).append(button);
     if (token.endsLine) strip.append(make("span", "line"));
     return button;
@@ -90,9 +90,10 @@ function paintFold(strip, buttons, data, view) {
   });
 }
 
+// No button: in a line of text it would stand as one block, in which letters neither join nor run from right to left.
 function tokenButton(token, index) {
-  const button = make("button", token.quiet && !token.blank ? "token quiet" : "token");
-  button.type = "button";
+  const button = make("span", token.quiet && !token.blank ? "token quiet" : "token");
+  button.setAttribute("role", "button");
   button.dataset.index = index;
   button.append(...token.parts.map(([part, mark]) => make("span", mark ? "mark-part" : "", part)));
   return button;
@@ -108,16 +109,19 @@ function paintText(strip, buttons, data, view) {
   const colours = colouring(data, view);
   const { values, level, places } = colours;
   const stop = firstStop(buttons, data, view);
+  const levelOf = (index) => (data.tokens[index].quiet ? 0 : level(values[index]));
   const limit = limitOf(data, view, colours).level;
   const strongest = new Map();
   buttons.forEach((button, index) => {
     const collapse = index === data.collapseAt;
     const wrong = view.wrong.includes(index);
-    button.classList.toggle("collapse", collapse);
-    button.classList.toggle("wrong", wrong);
+    const { shows } = data.tokens[index];
+    button.classList.toggle("collapse", shows.includes(data.collapseAt));
+    button.classList.toggle("wrong", shows.some((one) => view.wrong.includes(one)));
+    button.classList.toggle("selected", shows.includes(view.token));
     button.tabIndex = index === stop ? 0 : -1;
     button.setAttribute("aria-pressed", String(index === view.token));
-    const own = data.tokens[index].quiet ? 0 : level(values[index]);
+    const own = Math.max(0, ...shows.map(levelOf));
     button.style.setProperty("--level", own);
     strongest.set(button.parentNode, Math.max(strongest.get(button.parentNode) ?? 0, own));
     const said = [`token ${index}: ${data.tokens[index].label}`, `probability ${shown(data.probability[index], 2)}`, `${view.colouring} ${shown(values[index], places)}`];

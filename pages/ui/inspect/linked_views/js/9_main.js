@@ -5,6 +5,7 @@ const ARRAYS = [
   "headNumbers",
 ];
 const NOTHING = { layer: null, head: null, token: null, colour: null }; // is chosen while an answer is generated
+const ARROWS = ["ArrowLeft", "ArrowRight"];
 const mounted = new WeakMap();
 
 export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
@@ -42,7 +43,9 @@ function actions(stage) {
       if (stage.view.token !== null && isHidden(stage.data, stage.view, stage.view.token)) select(stage, { token: null });
       paint(stage);
     },
-    toggle: (token) => select(stage, { token: stage.view.token === token ? null : token }),
+    toggle: (token) => {
+      if (!stage.data.live) select(stage, { token: stage.view.token === meant(stage.data, token) ? null : meant(stage.data, token) });
+    },
     goOn: (token, choice) => tellOf(stage, "go_on", { token, choice }),
     judge: (said) => tellOf(stage, "judge", said),
     first: (token) => scrollTo(stage, token),
@@ -55,9 +58,14 @@ function actions(stage) {
       drawLegend(stage.part("legend"), stage.data, stage.view, stage.act);
       stage.part("legend").querySelector("select").focus();
     },
-    hover: (token, button) => stage.data.live || tokenTip(stage.part("tip"), stage.data, stage.view, token, button.getBoundingClientRect()),
+    hover: (token, button) => stage.data.live || tokenTip(stage.part("tip"), stage.data, stage.view, meant(stage.data, token), button.getBoundingClientRect()),
     leave: () => stage.part("tip").hidePopover(),
   };
+}
+
+// A character of several tokens is drawn once: what is pointed at is the largest collapse where it is one of them.
+function meant({ tokens, collapseAt }, token) {
+  return tokens[token].shows.includes(collapseAt) ? collapseAt : token;
 }
 
 // Keys work wherever the focus is in the views: a click on a map or on blank space leaves it on their root.
@@ -66,11 +74,13 @@ function pressed(stage, event) {
   const own = stage.buttons.indexOf(event.target);
   const index = own >= 0 ? own : firstStop(stage.buttons, stage.data, stage.view);
   const seen = stage.buttons.flatMap((_, token) => (isHidden(stage.data, stage.view, token) ? [] : [token]));
-  const [at, last] = [seen.indexOf(index), seen.length - 1];
-  const target = { ArrowRight: at + 1, ArrowLeft: at - 1, ...(own >= 0 && { Home: 0, End: last }) }[event.key];
-  if (target !== undefined && seen.length) {
+  const target = ARROWS.includes(event.key) ? beside(stage, seen, index, event.key, own >= 0) : own >= 0 ? { Home: seen[0], End: seen.at(-1) }[event.key] : undefined;
+  if (own >= 0 && [" ", "Enter"].includes(event.key)) {
     event.preventDefault();
-    select(stage, { token: seen[clamp(target, 0, last)] });
+    stage.act.toggle(own);
+  } else if (target !== undefined) {
+    event.preventDefault();
+    select(stage, { token: target });
     if (own >= 0) stage.buttons[stage.view.token].focus(); // elsewhere the view that is looked at stays in sight
   } else if (event.key === "Escape") {
     if (stage.part("tip").matches(":popover-open")) stage.act.leave();
@@ -79,6 +89,14 @@ function pressed(stage, event) {
     select(stage, { token: index });
     mark(stage);
   }
+}
+
+// The token that an arrow key leads to: in the text along its line, elsewhere along the columns.
+function beside({ buttons, data }, seen, token, key, inText) {
+  const columns = { order: seen, onwards: () => (data.direction === "rtl" ? "ArrowLeft" : "ArrowRight") };
+  const { order, onwards } = inText ? readingOrder(buttons, data.tokens, seen) : columns;
+  const step = key === onwards(token) ? 1 : -1;
+  return order[clamp(order.indexOf(token) + step, 0, order.length - 1)];
 }
 
 // What the user chose stays, whatever the settings select; the rest follows the score.
@@ -349,9 +367,9 @@ function wire(stage) {
 function onColumns(stage, chart) {
   onCells(stage, stage.part(chart), {
     find: ([x]) => {
-      const { area, cell, first = 0, count = stage.data.tokens.length } = stage.drawn[chart];
-      const place = Math.floor((x - area.x) / cell);
-      return place >= 0 && place < count ? { column: first + place } : null;
+      const { axis, first = 0, count = stage.data.tokens.length } = stage.drawn[chart];
+      const token = axis.tokenAt(x);
+      return token >= first && token < first + count ? { column: token } : null;
     },
     say: ({ column }) => [`token ${column} “${stage.data.tokens[column].label}”`, shortFacts(stage.data, stage.view, column) + otherFacts(stage.data, stage.view, column)],
     choose: ({ column }) => ({ token: stage.view.token === column ? null : column }),
@@ -361,7 +379,7 @@ function onColumns(stage, chart) {
 // A press or a drag over the overview moves the window.
 function onOverview(stage, canvas) {
   const move = (event) => {
-    if (event.buttons & 1) stage.act.first(Math.floor(pointIn(canvas, event)[0] / stage.drawn.overview.cell));
+    if (event.buttons & 1) stage.act.first(stage.drawn.overview.axis.tokenAt(pointIn(canvas, event)[0]));
   };
   canvas.onpointerdown = (event) => {
     canvas.setPointerCapture(event.pointerId);
