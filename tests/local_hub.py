@@ -1,6 +1,7 @@
 """A small hub on this machine, so that nothing reaches the network."""
 
 import hashlib
+import json
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -31,21 +32,22 @@ class Hub(BaseHTTPRequestHandler):
         repository = self.server.root / owner / name
         revision = unquote(rest[1]) if rest[:1] == ["resolve"] else "main"
         folder = repository if revision in {"main", COMMIT} else repository / revision
-        path = folder / ("discussions.json" if rest == ["discussions"] else rest[-1])
+        path = folder / ("discussions.json" if rest == ["discussions"] else "/".join(rest[-1:]))
         found = rest[:1] in (["resolve"], ["discussions"]) and path.is_file()
+        listed = rest == [] and repository.is_dir()
         if fault := self.server.faults.get(path.name):
             self.refuse(*fault)
             return
-        content = path.read_bytes() if found else b""
+        content = path.read_bytes() if found else _listing(repository) if listed else b""
         asked = self.headers.get("Range", "").removeprefix("bytes=").partition("-")
         if part := found and with_content and self.server.gives_parts and asked[1]:
             content = content[int(asked[0]) : int(asked[2]) + 1]
-        self.send_response((206 if part else 200) if found else 404)
+        self.send_response((206 if part else 200) if found or listed else 404)
         self.send_header("X-Repo-Commit", COMMIT if folder == repository else COMMIT[::-1])
         self.send_header("Content-Length", str(len(content)))
         if found:
             self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
-        else:
+        elif not listed:
             missing = "Repo" if not repository.is_dir() else "Entry" if folder.is_dir() else "Revision"
             self.send_header("X-Error-Code", f"{missing}NotFound")
         self.end_headers()
@@ -61,6 +63,11 @@ class Hub(BaseHTTPRequestHandler):
 
     def log_message(self, *_args):
         pass
+
+
+def _listing(repository):
+    names = sorted(path.relative_to(repository).as_posix() for path in repository.rglob("*") if path.is_file())
+    return json.dumps({"id": repository.name, "siblings": [{"rfilename": name} for name in names]}).encode()
 
 
 @contextmanager

@@ -102,7 +102,8 @@ def _bare(typed: str) -> str:
 
 def _paths(text: str) -> Iterator[str]:
     """The paths that a text can mean: as it is, as an address, and as Windows or a shell write them."""
-    yield os.path.expanduser(text)  # noqa: PTH111 - a Path raises where a text is no possible path
+    text = os.path.expanduser(text)  # noqa: PTH111 - a Path raises where a text is no possible path
+    yield text
     if text.lower().startswith("file:"):
         yield url2pathname(re.sub(r"^file:(//(localhost(?=/))?)?", "", text, flags=re.IGNORECASE))
     if "\\" in text:

@@ -68,8 +68,8 @@ def encode_prompt(
     )
     if options and not encoded.chat_applied:
         message = (
-            f"Got template_options, {', '.join(options)}, for a prompt to which no chat template is applied. "
-            "Leave them out, or pass chat=True with a plain text."
+            f"Got template options, {', '.join(options)}, for a prompt to which no chat template is applied. Leave "
+            "them out."
         )
         raise InvalidInput(message)
     _check_embedded(tokens, encoded.ids, vocab_size)
@@ -269,7 +269,7 @@ def end_token(model: ModelDescription, *, chat: bool) -> int:
         return found
     known = (*model.configured_end_ids, model.tokens.tokenizer.eos_token_id)
     if (first := next((token for token in known if token in model.end_ids), None)) is None:
-        message = f"{model.name} has no known end token. Pass end=False."
+        message = f"{model.name} has no known end token. Leave it out (no end=True in Python, no --end in a shell)."
         raise InvalidInput(message)
     return int(first)
 

@@ -134,52 +134,9 @@ def test_layers_that_wait_on_disk_give_the_same_trace(saved, tmp_path):
 # What cannot be loaded.
 
 
-def nothing(_folder):
-    pass
-
-
 def only_pickled_weights(folder):
     torch.save(load_file(folder / WEIGHTS), folder / "pytorch_model.bin")
     (folder / WEIGHTS).unlink()
-
-
-def lost(*names):
-    return lambda folder: [(folder / name).unlink() for name in names]
-
-
-def written(name, content):
-    return lambda folder: (folder / name).write_text(content)
-
-
-def truncated(size):
-    return lambda folder: (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:size])
-
-
-@pytest.mark.parametrize(
-    ("spoil", "says"),
-    [
-        (lost(WEIGHTS), "has no weights. Save the model"),
-        (only_pickled_weights, "has only pickled weights, which are never read. Save the model with save_pretrained"),
-        (lost("config.json"), "has no config.json. Give a folder that save_pretrained wrote"),
-        (written("config.json", "{"), "The config.json in .* cannot be loaded .*JSON"),
-        (written("config.json", "{}"), "The config.json in .* cannot be loaded .*model_type"),
-        (written("config.json", "[]"), "The config.json in .* cannot be loaded"),
-        (lambda folder: configure(folder, model_type="nonesuch"), "The config.json in .*nonesuch"),
-        (lambda folder: configure(folder, num_attention_heads=5), "The config.json in .*attention heads"),
-        (lost("tokenizer.json", "tokenizer_config.json"), "The tokenizer in .* cannot be loaded"),
-        (lost("tokenizer.json"), "The tokenizer in .* cannot be loaded"),
-        (written("tokenizer.json", "{}"), "The tokenizer in .* cannot be loaded"),
-        (truncated(0), "The weights in .* cannot be loaded"),
-        (truncated(5000), "The weights in .* cannot be loaded"),
-        (truncated(-1), "The weights in .* cannot be loaded"),
-        (lambda folder: configure(folder, hidden_size=64), "The weights in .* cannot be loaded"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_an_unusable_folder_is_refused_with_the_cause(folder, spoil, says):
-    spoil(folder)
-    with pytest.raises(ModelNotFound, match=says):
-        load_model(str(folder))
 
 
 def test_pickled_weights_are_never_opened(folder, monkeypatch):
