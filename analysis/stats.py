@@ -375,6 +375,25 @@ class Estimate:
     reason: str = ""
 
 
+SMALLEST = 0.01
+"""A smaller difference of PRR or ROC-AUC is never a claim, however many answers show it."""
+
+
+def sign_of(difference: Estimate) -> int:
+    """1 or -1 where a difference is beyond noise and large enough to be a claim; else 0."""
+    return 0 if math.isnan(difference.value) or abs(difference.value) < SMALLEST else _beyond_noise(difference)
+
+
+def is_slight(difference: Estimate) -> bool:
+    """Whether a difference is beyond noise, but too small to be a claim."""
+    return not sign_of(difference) and _beyond_noise(difference) != 0
+
+
+def _beyond_noise(difference: Estimate) -> int:
+    """1 or -1 where the interval of a difference lies on one side of 0; else 0."""
+    return int(difference.low > 0) - int(difference.high < 0)
+
+
 def estimate(
     metric: Metric,
     uncertainty: np.ndarray,

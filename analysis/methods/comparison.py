@@ -25,6 +25,7 @@ from analysis.stats import (
     resampled_roc_auc,
     resamples,
     roc_auc,
+    sign_of,
     why_undefined,
 )
 from rauq.errors import InvalidInput
@@ -260,7 +261,7 @@ class Paired:
 
 def is_reversed(pooled: Estimate, within: Estimate) -> bool:
     """Whether a difference among all answers and its mean within groups have opposite signs, both beyond noise."""
-    return (pooled.low > 0 and within.high < 0) or (pooled.high < 0 and within.low > 0)
+    return sign_of(pooled) * sign_of(within) == -1
 
 
 def reversals(found: Paired) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from analysis.methods.errors import End, ErrorAnalysis
 from analysis.paper import published_errors, published_runtime
 from analysis.runs.own import needs_of
 from analysis.runs.timings import Cost
-from analysis.stats import METRICS, Estimate, in_words
+from analysis.stats import METRICS, SMALLEST, Estimate, in_words, is_slight, sign_of
 from rauq.labels import number
 
 _PLACES = MappingProxyType({ALL: " over all answers", WITHIN: " within groups"})
@@ -102,12 +102,14 @@ def paired_sentence(found: Sequence[Estimate], base: str, *, where: str = "") ->
     defined = [one for one in found if not one.reason]
     if found and not defined:
         return f"{name_of(base)} cannot be compared with other methods: {found[0].reason}."
-    better, worse = sum(one.low > 0 for one in defined), sum(one.high < 0 for one in defined)
-    level = len(defined) - better - worse
+    better, worse = (sum(sign_of(one) == sign for one in defined) for sign in (1, -1))
+    slight = sum(map(is_slight, defined))
+    level = len(defined) - better - worse - slight
     return joined(
         f"{name_of(base)} ranks significantly better than {better} of {len(defined)} methods{where}, worse than "
         f"{worse}.",
         f"Not significantly different from {level} (95 % interval includes 0)." if level else "",
+        f"Significantly different from {slight} by less than {SMALLEST:g}, which is not counted." if slight else "",
     )
 
 
@@ -359,8 +361,8 @@ def control_sentence(control: GroupControl, *, where: str = " here") -> str:
     tokens = "" if control.tokens == "all" else " on the fact tokens"
     metric = f"{'mean ' if control.group == WITHIN else ''}{METRICS[control.metric]}"
     return (
-        f"{_verdict(found)}{where}{tokens}: {metric} is {with_own} with an answer's own attention and {with_other} "
-        f"with another's, a difference of {_signed(found)} over {found.n:,} answers{_others(control)}."
+        f"{_verdict(found)}{where}{tokens}: {_signed(found)} of {metric}, {with_own} with an answer's own attention "
+        f"and {with_other} with another's, over {found.n:,} answers{_others(control)}."
     )
 
 
@@ -423,7 +425,7 @@ def _against(found: Sweep, group: str, alpha: float) -> str:
     """Than which other attention the real one ranks better, and than which it does not, each with its interval."""
     others = {name: _at(found, name, group, alpha) for name in REPLACED}
     words = []
-    for verdict in ("better", "no better", "worse"):
+    for verdict in ("better", "hardly better", "no better", "hardly worse", "worse"):
         names = [f"{name} ({_signed(one)})" for name, one in others.items() if _than(one) == verdict]
         words += [f"{verdict} than {_listed(names)}"] if names else []
     undefined = [name for name, one in others.items() if one.reason]
@@ -438,9 +440,9 @@ def _than(real_minus_other: Estimate) -> str:
     """The verdict on real attention; "" where it is undefined."""
     if real_minus_other.reason:
         return ""
-    if real_minus_other.low > 0:
-        return "better"
-    return "worse" if real_minus_other.high < 0 else "no better"
+    if is_slight(real_minus_other):
+        return "hardly better" if real_minus_other.value > 0 else "hardly worse"
+    return {1: "better", -1: "worse", 0: "no better"}[sign_of(real_minus_other)]
 
 
 def _signed(found: Estimate) -> str:
@@ -462,11 +464,10 @@ def ablation_note(found: Ablated) -> str:
 
 
 def _verdict(found: Estimate) -> str:
-    if found.low > 0:
-        return "Attention matters"
-    if found.high < 0:
-        return "Attention makes the ranking worse"
-    return "No significant effect of attention"
+    if is_slight(found):
+        return "Attention hardly matters"
+    sides = {1: "Attention matters", -1: "Attention makes the ranking worse", 0: "No significant effect of attention"}
+    return sides[sign_of(found)]
 
 
 def _others(control: GroupControl) -> str:
@@ -474,7 +475,7 @@ def _others(control: GroupControl) -> str:
     others = [one for one in control.exchanged if one.exchange != "shuffled" and not one.difference.reason]
     words = [
         f"with {' or '.join(names)} attention it is {side}"
-        for side in ("higher", "lower", "not significantly different")
+        for side in ("higher", "lower", "hardly different", "not significantly different")
         if (names := [EXCHANGES[one.exchange] for one in others if _side(one.difference) == side])
     ]
     return f"; {', '.join(words)}" if words else ""
@@ -482,6 +483,6 @@ def _others(control: GroupControl) -> str:
 
 def _side(difference: Estimate) -> str:
     """Whether the metric with replaced attention is higher or lower, given the real one's minus it."""
-    if difference.low > 0:
-        return "lower"
-    return "higher" if difference.high < 0 else "not significantly different"
+    if is_slight(difference):
+        return "hardly different"
+    return {1: "lower", -1: "higher", 0: "not significantly different"}[sign_of(difference)]

@@ -13,7 +13,7 @@ from analysis.answer_sets.sentences import joined
 from analysis.detectors.evaluation.held_out import Split
 from analysis.detectors.evaluation.results import ALL_ANSWERS, MEAN, TEXT, Evaluation, Row, SplitTable
 from analysis.methods.comparison import RAUQ, Metric, marks, name_of
-from analysis.stats import METRICS, Estimate, in_words
+from analysis.stats import METRICS, SMALLEST, Estimate, in_words, is_slight, sign_of
 from rauq.labels import number, running
 
 MARK = "†"
@@ -106,9 +106,10 @@ def _against(difference: Estimate) -> str:
     """How the best detector compares with RAUQ, in brackets; "" where that is undefined."""
     if difference.reason:
         return ""
-    if difference.low > 0:
-        return " (significantly lower)"
-    return " (significantly higher)" if difference.high < 0 else " (no significant difference)"
+    if is_slight(difference):
+        return f" (less than {SMALLEST:g} apart)"
+    sides = {1: " (significantly lower)", -1: " (significantly higher)", 0: " (no significant difference)"}
+    return sides[sign_of(difference)]
 
 
 def _marked_sentence(table: SplitTable, ranked: list[Row]) -> str:

@@ -14,6 +14,7 @@ from analysis.methods.sentences import (
     control_caption,
     control_sentence,
     control_sentences,
+    paired_sentence,
     sweep_sentence,
 )
 from analysis.quality.judgement import Thresholds
@@ -40,19 +41,35 @@ def control(*differences, tokens="all", reason=""):
 @pytest.mark.parametrize(
     ("difference", "verdict"),
     [
-        (0.1, "Attention matters here: PRR is 0.500 with an answer's own attention and 0.400 with another's, "),
-        (-0.1, "Attention makes the ranking worse here: PRR is 0.500 with an answer's own attention and 0.600 with "),
-        (0.01, "No significant effect of attention here: PRR is 0.500 with an answer's own attention and 0.490 with "),
+        (
+            0.1,
+            "Attention matters here: +0.100 [+0.050, +0.150] of PRR, 0.500 with an answer's own attention and 0.400 ",
+        ),
+        (-0.1, "Attention makes the ranking worse here: −0.100 [−0.150, −0.050] of PRR, 0.500 with "),
+        (0.01, "No significant effect of attention here: +0.010 [−0.040, +0.060] of PRR, 0.500 with "),
     ],
 )
 def test_the_verdict_depends_on_the_interval(difference, verdict):
     assert control_sentence(control(difference, 0.0, 0.0, 0.0)).startswith(verdict)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_difference_below_a_hundredth_is_never_a_claim(sign):
+    slight, claim = (
+        Estimate(sign * size, sign * size - 0.001, sign * size + 0.001, 9000, 0) for size in (0.0099, 0.01)
+    )
+    one = control(0.1, 0, 0, 0)
+    one = replace(one, exchanged=(replace(one.exchanged[0], difference=slight), *one.exchanged[1:]))
+    assert control_sentence(one).startswith(f"Attention hardly matters here: {'+−'[sign < 0]}0.010 [")
+    said = paired_sentence([slight, claim], "rauq")
+    assert f"better than {int(sign > 0)} of 2 methods, worse than {int(sign < 0)}." in said
+    assert said.endswith("Significantly different from 1 by less than 0.01, which is not counted.")
+
+
 def test_every_other_exchange_is_stated():
     words = control_sentence(control(0.1, 0.2, -0.2, 0.0))
     assert words.endswith(
-        "a difference of +0.100 [+0.050, +0.150] over 1,200 answers; with a random head's attention it is higher, "
+        " with another's, over 1,200 answers; with a random head's attention it is higher, "
         "with constant attention it is lower, with the heads' mean attention it is not significantly "
         "different."
     )
@@ -74,8 +91,10 @@ def test_the_control_is_stated_for_all_answers_and_within_groups_and_a_turn_is_s
     pooled = replace(control(0.1, 0, 0, 0), group="all")
     same, turned = (replace(control(value, 0, 0, 0), group=WITHIN) for value in (0.01, -0.1))
     words = control_sentences((pooled, same))
-    assert words[0].startswith("Attention matters over all answers: PRR is 0.500 ")
-    assert words[1].startswith("No significant effect of attention within groups: mean PRR is 0.500 ")
+    assert words[0].startswith("Attention matters over all answers: +0.100 [+0.050, +0.150] of PRR, 0.500 ")
+    assert words[1].startswith(
+        "No significant effect of attention within groups: +0.010 [−0.040, +0.060] of mean PRR, 0.500 "
+    )
     assert len(words) == 2
     assert control_sentences((pooled, turned))[2].startswith("The difference has the opposite sign within groups")
     assert control_sentences((pooled,)) == (control_sentence(pooled),)
