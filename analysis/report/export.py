@@ -349,6 +349,7 @@ def _facts(run: Run) -> dict[str, str]:
         "kind": answerer.kind,
         "dtype": answerer.dtype,
         "quantisation": answerer.quantisation,
+        "adapter": answerer.adapter,
         "data": request.data,
         "data_sha256": request.data_sha256,
         "quality": request.quality,

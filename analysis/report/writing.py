@@ -119,11 +119,12 @@ def _overview(found: Results) -> str:
 
 def _facts(found: Results) -> tuple[tuple[str, str], ...]:
     answerer, request, settings = found.run.answerer, found.run.manifest.request, found.settings
+    weights = about_weights(answerer.quantisation, answerer.dtype, answerer.adapter)
     return (
         ("model", answerer.name),
         ("revision", answerer.revision),
         ("kind", answerer.kind),
-        *((("weights", weights),) if (weights := about_weights(answerer.quantisation, answerer.dtype)) else ()),
+        *((("weights", weights),) if weights else ()),
         ("layers", f"{answerer.num_layers}, {len(answerer.layers)} of them with attention, {answerer.num_heads} heads"),
         ("data set", request.data),
         ("its sha256", request.data_sha256),

@@ -119,6 +119,7 @@ class Answerer:
     vocab_size: Annotated[int, Field(ge=1, le=MOST_VOCABULARY)]
     weights_sha256: str = ""
     quantisation: str = field(default="", compare=False)  # follows from the revision; older runs have none
+    adapter: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -188,6 +188,7 @@ def _trace(run: Run, row: int, heavy: dict[str, Any], arrays: Arrays, extras: di
         revision=run.answerer.revision,
         dtype=run.answerer.dtype,
         quantisation=run.answerer.quantisation,
+        adapter=run.answerer.adapter,
         kind=run.answerer.kind,
         chat_applied=heavy["chat_applied"],
         stop_reason=run.answers["stop_reason"].iloc[row],

@@ -83,6 +83,7 @@ def started(lm: "LanguageModel", request: Request) -> Started:
         kind=lm.kind,
         dtype=lm.dtype,
         quantisation=lm.quantisation,
+        adapter=lm.adapter,
         layers=lm.layers,
         num_layers=lm.num_layers,
         num_heads=lm.num_heads,

@@ -17,11 +17,13 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel
 
 from rauq.arguments import Cancel, OnProgress
+from rauq.checkpoints.adapters import Adapter
 from rauq.checkpoints.gguf.config import config_options, read_config, read_hyperparameters
 from rauq.checkpoints.gguf.header import GgufHeader, header_from, read_header
-from rauq.checkpoints.gguf.tokenizer import end_ids, read_tokenizer, refuse_unknown_entries
+from rauq.checkpoints.gguf.tokenizer import chat_template, end_ids, read_tokenizer, refuse_unknown_entries
 from rauq.checkpoints.gguf.weights import Plan, changed, plan, write_safetensors
-from rauq.checkpoints.hub import HubFile, cached_commit, is_digest, is_folder, plain_errors
+from rauq.checkpoints.hub import HubFile, cached_commit, is_digest, is_folder
+from rauq.checkpoints.refusals.reasons import plain_errors
 from rauq.checkpoints.store import default_store, sha256, stored
 from rauq.errors import ModelNotFound
 from rauq.labels import FLOATS
@@ -100,7 +102,7 @@ def facts_of(header: GgufHeader) -> GgufFacts:
         quantisation=_quantisation(header),
         file_size=header.file_size,
         names=tuple(name for name in (*stated, header.path.name) if name),
-        chat_template=header.get("tokenizer.chat_template", str),
+        chat_template=chat_template(header),
     )
 
 
@@ -126,7 +128,8 @@ class Checkpoint:
 
     `plan` and `facts` are there for a GGUF file, `remote` for one that is still on the hub and of which only the header
     was read. `read_tokenizer` is called once the tokenizer is needed. `digest` is the sha256 of the GGUF file that the
-    weights were dequantised from.
+    weights were dequantised from. `adapter` is put on the weights; `notes` say what else of the files is used otherwise
+    than as they are.
     """
 
     source: str
@@ -139,6 +142,8 @@ class Checkpoint:
     facts: GgufFacts | None = None
     remote: HubFile | None = None
     digest: str = ""
+    adapter: Adapter | None = None
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def tokenizer(self) -> Any:
@@ -152,7 +157,9 @@ class Checkpoint:
 
     @property
     def commit(self) -> str:
-        """The commit of a hub model, the sha256 of a GGUF file, "local" for a folder."""
+        """The commit of a hub model or of an adapter, the sha256 of a GGUF file, "local" for a folder."""
+        if self.adapter is not None:
+            return self.adapter.commit
         if self.digest:
             return self.digest
         if is_folder(self.source):

@@ -1,26 +1,31 @@
 """Load a causal language model and its tokenizer from a folder or from the hub, with a clear error if that fails."""
 
-import copy
+import json
 import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import torch
 from safetensors import safe_open
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, modeling_utils
+from transformers import AutoTokenizer, PreTrainedModel, modeling_utils
 
+from rauq.checkpoints.adapters import Adapter, find_adapter, with_adapter
+from rauq.checkpoints.architecture import has_other_parts, language_model, read_config
 from rauq.checkpoints.checkpoint import Checkpoint, gguf_checkpoint
-from rauq.checkpoints.hub import find_gguf, plain_errors, require_safetensors, source_arguments
+from rauq.checkpoints.hub import find_gguf, require_safetensors, source_arguments
 from rauq.checkpoints.kinds import BFLOAT16
 from rauq.checkpoints.memory import free_main_memory
-from rauq.checkpoints.quantization import quantization_options
+from rauq.checkpoints.quantization import quantization_options, refuse_unknown_scheme
+from rauq.checkpoints.refusals.reasons import plain_errors
+from rauq.checkpoints.weights import check_complete, check_numbers, stored_file, stored_weights
 from rauq.errors import InvalidInput, OutOfMemory, UnsupportedModel
 from rauq.labels import size
 
 _CAUSAL_ENDINGS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
+_OF_PROCESSORS = ("chat_template.json", "processor_config.json")
 _CONTEXT_NAMES = ("max_position_embeddings", "max_seq_len", "n_positions")
 _unmapping = threading.RLock()  # the name that is replaced belongs to all threads
 _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.IGNORECASE)
@@ -38,15 +43,28 @@ def find_checkpoint(source: str, *, revision: str | None) -> Checkpoint:
     where = source_arguments(
         source, revision=revision, otherwise='A folder works without the hub, and "atlas" is embedded.'
     )
+    with plain_errors(source, "adapter"):
+        adapter = find_adapter(source, where)
+    if adapter is not None and adapter.base:
+        return _adapted(find_checkpoint(adapter.base, revision=adapter.fields.get("revision")), adapter)
+    found = _whole_checkpoint(source, where)
+    return found if adapter is None else replace(found, adapter=adapter)
+
+
+def _whole_checkpoint(source: str, where: dict[str, Any]) -> Checkpoint:
+    """What is known of a model with config, tokenizer and weights; errors are those of `find_checkpoint`."""
     with plain_errors(source, "config.json"):
-        config = AutoConfig.from_pretrained(source, **where)
+        config = read_config(source, where)
         _refuse_other_architectures(config)
-    with plain_errors(source, "tokenizer"):
-        tokenizer = AutoTokenizer.from_pretrained(source, **where)
+        refuse_unknown_scheme(source, config)
+    tokenizer = _tokenizer(source, where, config)
     with plain_errors(source, "weights"):
         require_safetensors(source, where)
-    with plain_errors(source, "config.json"), torch.device("meta"):
-        skeleton = AutoModelForCausalLM.from_config(copy.deepcopy(config), trust_remote_code=False)
+    with plain_errors(source, "config.json"):
+        skeleton = language_model(config)
+    with plain_errors(source, "weights"):
+        stored = stored_weights(source, {**where, "local_files_only": True}, skeleton)
+    other_parts = "only text goes in: its parts for other input are not used" if has_other_parts(config) else ""
     return Checkpoint(
         source=source,
         where=where,
@@ -54,7 +72,38 @@ def find_checkpoint(source: str, *, revision: str | None) -> Checkpoint:
         skeleton=skeleton,
         chat_template=tokenizer.chat_template,
         read_tokenizer=lambda: tokenizer,
+        notes=tuple(filter(None, (other_parts, str(stored)))),
     )
+
+
+def _adapted(base: Checkpoint, adapter: Adapter) -> Checkpoint:
+    """A base model with an adapter from elsewhere, and with that one's tokenizer, if it has any."""
+    if base.adapter is not None:
+        message = f"The adapter {adapter} is put on another adapter. Merge that one into its model first."
+        raise UnsupportedModel(message)
+    if not adapter.has_tokenizer:
+        return replace(base, adapter=adapter)
+    tokenizer = _tokenizer(adapter.source, dict(adapter.where), base.config)
+    return replace(base, adapter=adapter, chat_template=tokenizer.chat_template, read_tokenizer=lambda: tokenizer)
+
+
+def _tokenizer(source: str, where: dict[str, Any], config: Any) -> Any:
+    with plain_errors(source, "tokenizer"):
+        tokenizer = AutoTokenizer.from_pretrained(source, config=config, **where)
+        tokenizer.chat_template = tokenizer.chat_template or _processor_template(source, where)
+    return tokenizer
+
+
+def _processor_template(source: str, where: dict[str, Any]) -> Any:
+    """The chat template in the files of a processor, which models with input besides text may have; None: none there.
+
+    Of several named ones, a dictionary.
+    """
+    for file in filter(None, (stored_file(source, name, where) for name in _OF_PROCESSORS)):
+        fields = json.loads(file.read_text(encoding="utf-8"))
+        if isinstance(fields, dict) and (found := fields.get("chat_template")):
+            return {one["name"]: one["template"] for one in found} if isinstance(found, list) else found
+    return None
 
 
 def load_weights(
@@ -87,7 +136,7 @@ def load_weights(
     if not checkpoint.skeleton._can_set_attn_implementation():  # noqa: SLF001 - outside the interface: eager
         options["attn_implementation"] = "eager"
     with plain_errors(source, "weights"), memory_errors(f"loading {source}", takes_less=takes_less), unmapped():
-        model = _with_weights(source, options)
+        model = _with_weights(checkpoint, options)
     model.requires_grad_(requires_grad=False)
     model.train(mode=False)
     return model
@@ -98,16 +147,16 @@ def unmapped() -> Iterator[None]:
     """Let transformers read weights into memory of their own, one tensor at a time, instead of mapping their files.
 
     Weights that are views of a file would change with it, and would end the process if it shrank; copying them
-    afterwards takes half as much memory again.
+    afterwards takes half as much memory again. Adapters are not read by transformers, which does so without a word.
     """
     with _unmapping:
         names = vars(modeling_utils)
-        mapped = names["safe_open"]
-        names["safe_open"] = _open_unmapped
+        usual = {name: names[name] for name in _REPLACED}
+        names.update(_REPLACED)
         try:
             yield
         finally:
-            names["safe_open"] = mapped
+            names.update(usual)
 
 
 def find_device(name: str) -> torch.device:
@@ -186,6 +235,13 @@ def _open_unmapped(file: str, **options: Any) -> Any:
     return safe_open(file, **{**options, "backend": "pread"})
 
 
+def _no_adapter(source: Any, _where: Any, **options: Any) -> tuple[None, Any, dict[str, Any]]:
+    return None, source, options
+
+
+_REPLACED = {"safe_open": _open_unmapped, "maybe_load_adapters": _no_adapter}  # functions that transformers calls
+
+
 def _refuse_other_architectures(config: Any) -> None:
     names = config.architectures or []
     if config.is_encoder_decoder:
@@ -196,13 +252,19 @@ def _refuse_other_architectures(config: Any) -> None:
         raise UnsupportedModel(message)
 
 
-def _with_weights(source: str | Path, options: dict[str, Any]) -> PreTrainedModel:
-    loaded: Any = AutoModelForCausalLM.from_pretrained(source, output_loading_info=True, **options)
+def _with_weights(checkpoint: Checkpoint, options: dict[str, Any]) -> PreTrainedModel:
+    skeleton, source = checkpoint.skeleton, checkpoint.source
+    stored = stored_weights(source, checkpoint.where, skeleton)
+    check_numbers(source, stored, skeleton.config)
+    options |= {"config": skeleton.config, "key_mapping": stored.renamings}
+    options |= {"ignore_mismatched_sizes": True, "output_loading_info": True}  # other shapes are refused here
+    loaded: Any = type(skeleton).from_pretrained(source, **options)
     model: PreTrainedModel = loaded[0]
-    if missing := sorted(loaded[1]["missing_keys"]):
-        message = f"The weights of {source} lack {len(missing)} tensors, such as {missing[0]}. Get the whole model."
-        raise UnsupportedModel(message)
-    return model
+    check_complete(source, model, loaded[1])
+    if checkpoint.adapter is None:
+        return model
+    with plain_errors(checkpoint.adapter.source, "adapter"):
+        return with_adapter(model, checkpoint.adapter)
 
 
 def _free_on_gpu(gpu: torch.device | int) -> int:

@@ -9,6 +9,7 @@ from rauq.checkpoints.checkpoint import Checkpoint
 from rauq.checkpoints.kinds import BFLOAT16, BYTES_PER_PARAMETER, DTYPES, KindAndReason, check_kind, kind_of
 from rauq.checkpoints.loading import dtype_name, find_checkpoint, find_device, free_memory
 from rauq.checkpoints.named import file_of, find_named, place_of
+from rauq.checkpoints.names import hub_ids, read_name
 from rauq.errors import InvalidInput, OutOfMemory
 from rauq.labels import FLOATS, size
 from rauq.trace.messages import option_names
@@ -30,7 +31,8 @@ class ModelInfo:
     `device`, with main memory if weights can be placed there too; None is unknown. Loading takes no more than the
     weights. `template_options` are the names of the options that its chat template takes. `quantisation`, such as
     Q4_K_M, and `bytes_in_file` are None unless it is a GGUF file. `hidden_size` is the width of its hidden states, 0
-    where its config does not say.
+    where its config does not say. `adapter` is put on its weights ("": none), `notes` say what else of its files is
+    used otherwise than as it is.
     """
 
     name: str
@@ -49,6 +51,8 @@ class ModelInfo:
     bytes_in_file: int | None = None
     hidden_size: int = 0
     template_options: tuple[str, ...] = ()
+    adapter: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def fits(self) -> bool | None:
@@ -95,7 +99,8 @@ def find_model_info(
     tokens: int = 0,
 ) -> tuple[Checkpoint, ModelInfo]:
     """A model's checkpoint, and what is known of it; arguments and errors are those of `inspect_model`."""
-    name = os.path.expanduser(name)  # noqa: PTH111 - a Path would change the name of a hub model
+    understood = read_name(name, revision=revision)
+    name, revision = understood.source, understood.revision
     _check_choices(name, dtype=dtype, revision=revision, kind=kind)
     embedded = name == EMBEDDED
     place = find_device(device)
@@ -105,7 +110,7 @@ def find_model_info(
         checkpoint = find_checkpoint(str(ATLAS) if embedded else place_of(name), revision=revision)
     dtype = dtype_name(checkpoint, device=device, dtype="float32" if embedded else dtype)
     facts = checkpoint.facts
-    names = facts.names if facts else name
+    names = facts.names if facts else (name, *hub_ids(name))
     found = KindAndReason(kind, "your choice") if kind else kind_of(names, checkpoint)
     text = checkpoint.config.get_text_config(decoder=True)
     return checkpoint, ModelInfo(
@@ -125,6 +130,8 @@ def find_model_info(
         quantisation=facts.quantisation if facts else None,
         bytes_in_file=facts.file_size if facts else None,
         template_options=option_names(checkpoint.chat_template),
+        adapter=str(checkpoint.adapter or ""),
+        notes=checkpoint.notes,
     )
 
 
@@ -196,7 +203,7 @@ def model_facts(info: ModelInfo) -> str:
     needs = "" if info.bytes_needed is None else f", {size(info.bytes_needed)}{dequantised}"
     place = f" in {info.dtype} on {info.device}"
     free = "" if info.bytes_free is None else f" ({size(info.bytes_free)} free)"
-    return f"{info.architecture}{parameters}{needs}{place}{free}"
+    return "; ".join((f"{info.architecture}{parameters}{needs}{place}{free}", *_about_files(info)))
 
 
 def model_lines(info: ModelInfo, *, tokens: int, beside: bool) -> tuple[str, ...]:
@@ -209,12 +216,18 @@ def model_lines(info: ModelInfo, *, tokens: int, beside: bool) -> tuple[str, ...
     found = (
         f"{heads}, {info.parameters / _MILLION:,.1f} million parameters",
         f"{file}{quantised}",
+        *_about_files(info),
         f"{memory}{info.dtype} on {info.device}",
         cached,
         _fit(info, beside=beside),
         f"{info.kind}: {info.why_kind}",
     )
     return tuple(filter(None, found))
+
+
+def _about_files(info: ModelInfo) -> tuple[str, ...]:
+    """What is used besides the weights as they are stored, or is left out."""
+    return (*((f"with the adapter {info.adapter}",) if info.adapter else ()), *info.notes)
 
 
 def _fit(info: ModelInfo, *, beside: bool) -> str:

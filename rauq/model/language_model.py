@@ -59,7 +59,8 @@ class LanguageModel(ModelDescription):
     def __repr__(self) -> str:
         """One line: the model, its kind, its size, and what it computes in and where."""
         size = f"{len(self.layers)} layers of {self.num_heads} heads"
-        weights = f", {self.quantisation}" if self.quantisation else ""
+        adapter = f"adapter {self.adapter}" if self.adapter else ""
+        weights = "".join(f", {about}" for about in (self.quantisation, adapter) if about)
         return f"LanguageModel({self.name}, {self.kind}, {size}, {self.dtype} on {self.device}{weights})"
 
     @property
@@ -143,7 +144,9 @@ class LanguageModel(ModelDescription):
 
         Args:
             prompt: Text, token ids as they are, or messages: a list of {"role": ..., "content": ...} or `rauq.Message`
-                with the roles system (at most the first), user (the last) and assistant.
+                with the roles system (at most the first), developer, user, assistant and tool; the last is the user's
+                or a tool's. A content is a text or a list of text parts. Other fields, such as "tool_calls" and
+                "tool_call_id", are for the chat template, and one that it does not write is an error.
             max_new_tokens: Most tokens after `answer_prefix`; never more than the context leaves.
             stop: Strings that end the answer and stay in it; None: newline for a base model, none for instruct.
             chat: Whether to apply the chat template to a text; None: for an instruct model, unless the text begins

@@ -14,7 +14,8 @@ from rauq.capture import tap
 from rauq.capture.quantised import keep_dtype, quantisation_of, quantises_activations
 from rauq.capture.recompute import attends_to_later_tokens
 from rauq.capture.session import StepwiseSession, TappedSession
-from rauq.checkpoints.checkpoint import fetched, in_folder
+from rauq.checkpoints.adapters import adapters_of, refuse_prompt
+from rauq.checkpoints.checkpoint import Checkpoint, fetched, in_folder
 from rauq.checkpoints.kinds import check_kind, kind_of
 from rauq.checkpoints.loading import context_length, load_weights, memory_errors, running_takes_less
 from rauq.checkpoints.model_info import ATLAS, EMBEDDED, find_model_info, refuse_if_too_large, takes_less
@@ -77,6 +78,7 @@ def load_model(
     if device_map is None and quantization is None:  # how much less memory a scheme takes depends on its kernels
         refuse_if_too_large(info)
     checkpoint = fetched(checkpoint)
+    _check_placeable(checkpoint, device_map)
     options = None if device_map is None else placed(checkpoint, device_map, info.dtype, offload_folder=offload_folder)
     with in_folder(checkpoint, dtype=info.dtype, on_progress=on_progress, cancel=cancel) as folder:
         model = load_weights(
@@ -96,7 +98,8 @@ def load_model(
         kind=info.kind,
         revision=sha256(ATLAS / "model.safetensors") if info.name == EMBEDDED else commit,
     )
-    return replace(lm, quantisation=", then ".join(filter(None, (info.quantisation, lm.quantisation))))
+    quantisation = ", then ".join(filter(None, (info.quantisation, lm.quantisation)))
+    return replace(lm, quantisation=quantisation, adapter=info.adapter)
 
 
 def wrap(
@@ -123,20 +126,22 @@ def wrap(
     model = _causal_model(model).eval()
     keep_dtype(model)
     name = name or _name_of(model)
-    configured = _configured_end_ids(model)
+    probe = _probed(model)
+    configured = _known_ends(getattr(model.generation_config, "eos_token_id", None), probe.vocab_size)
     lm = LanguageModel(
         name=name,
         revision=revision,
         kind=kind or kind_of(name, tokenizer).kind,
         quantisation=quantisation_of(model),
+        adapter=adapters_of(model),
         model=model,
         tokens=Tokens(tokenizer),
         context_length=context_length(model.config),
-        end_ids=frozenset(token for token in (*configured, tokenizer.eos_token_id) if token is not None),
+        end_ids=frozenset((*configured, *_known_ends(tokenizer.eos_token_id, probe.vocab_size))),
         configured_end_ids=configured,
         num_layers=model.config.get_text_config(decoder=True).num_hidden_layers,
         runs_alone=quantises_activations(model),
-        **vars(_probed(model)),
+        **vars(probe),
     )
     if not (found := lm.check()).exact:
         message = f"The attention check of {name} failed, so no results are shown ({found})."
@@ -218,10 +223,30 @@ def _first_logits(session: TappedSession | StepwiseSession, ids: torch.Tensor) -
         raise UnsupportedModel(message) from error
 
 
-def _configured_end_ids(model: PreTrainedModel) -> tuple[int, ...]:
-    """The end tokens of the generation config, of which nothing else is used."""
-    given = getattr(model.generation_config, "eos_token_id", None)
-    return tuple(token for token in (given if isinstance(given, list) else [given]) if token is not None)
+def _known_ends(given: Any, vocab_size: int) -> tuple[int, ...]:
+    """The end tokens that a generation config or a tokenizer names, of those that the model can give.
+
+    Raises:
+        UnsupportedModel: something other than token ids, with which answers would not end where they should.
+    """
+    listed = [token for token in (given if isinstance(given, list) else [given]) if token is not None]
+    if wrong := [token for token in listed if type(token) is not int]:
+        message = (
+            f"Got the end token eos_token_id={wrong[0]!r}; it must be a whole number, or a list of them. Correct it in "
+            "the model's generation_config.json."
+        )
+        raise UnsupportedModel(message)
+    return tuple(token for token in listed if 0 <= token < vocab_size)
+
+
+def _check_placeable(checkpoint: Checkpoint, device_map: DeviceMap | None) -> None:
+    """Refuse to spread a model with an adapter over devices: the adapter would be where its weights are not."""
+    if device_map is not None and checkpoint.adapter is not None:
+        message = (
+            f"Got a device_map for a model with the adapter {checkpoint.adapter}. Leave the map out, or merge the "
+            "adapter into the model first."
+        )
+        raise InvalidInput(message)
 
 
 def _causal_model(given: Any) -> PreTrainedModel:
@@ -262,10 +287,5 @@ def _name_of(model: PreTrainedModel) -> str:
 
 
 def _with_adapters(given: Any) -> Any:
-    if any(config.is_prompt_learning for config in given.peft_config.values()):
-        message = (
-            "This PEFT model learns tokens that stand before the prompt, which a trace has no place for. Use adapters "
-            "that change weights, such as LoRA."
-        )
-        raise UnsupportedModel(message)
+    refuse_prompt(is_prompt_learning=any(config.is_prompt_learning for config in given.peft_config.values()))
     return given.get_base_model()

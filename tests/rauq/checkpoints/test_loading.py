@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import PreTrainedModel
 
 from rauq.errors import ModelNotFound, OutOfMemory
 from rauq.model.loading import load_model
@@ -57,7 +57,7 @@ def test_running_out_of_memory_while_loading_is_reported_and_has_no_side_effects
         raise shortage
 
     with monkeypatch.context() as patched:
-        patched.setattr(AutoModelForCausalLM, "from_pretrained", no_memory)
+        patched.setattr(PreTrainedModel, "from_pretrained", no_memory)
         with pytest.raises(
             OutOfMemory, match=r"Out of memory while loading .* Its weights take .* In bfloat16 they take"
         ):

@@ -54,7 +54,7 @@ def test_a_quantised_model_is_captured_exactly_and_says_how_it_is_quantised(load
     trace = lm.generate(PROMPT, max_new_tokens=4, stop=())
     assert trace.quantisation == lm.quantisation == NAMES[scheme]
     assert NAMES[scheme] in repr(lm)
-    assert about_weights(trace.quantisation, trace.dtype) == (
+    assert about_weights(trace.quantisation, trace.dtype, trace.adapter) == (
         f"The weights are quantised ({NAMES[scheme]}); the computation is in float32."
     )
     assert np.abs(lm.read(PROMPT, "abc").logprobs - plain.read(PROMPT, "abc").logprobs).max() > 1e-5

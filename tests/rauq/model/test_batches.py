@@ -124,6 +124,27 @@ def test_a_batch_with_a_failure_is_scored_without_it(llama):
     assert len(rauq.score_many(rauq.batch(traces)).uncertainty) == 2
 
 
+def test_a_text_with_tokens_that_the_model_does_not_have_fails_alone():
+    tokenizer = byte_tokenizer()
+    tokenizer.add_tokens(["<|image|>", "XYZ", "QQ", "RR"])
+    tokenizer.chat_template = "{{ messages[0].content }}<|image|>"
+    lm = wrap(tiny_model(named("llama")), tokenizer, name="tiny", kind="base")
+    first, bad, last = lm.generate_batch(["a", "an XYZ, QQ, RR <|image|>", "c"], max_new_tokens=2)
+    assert isinstance(first, Trace)
+    assert isinstance(last, Trace)
+    assert isinstance(bad.error, InvalidInput)
+    says = r"does not have: 'XYZ' \(id 261\), 'QQ' \(id 262\), 'RR' \(id 263\) and 1 more; .* from 0 to 259"
+    for ask in (
+        lambda: lm.read("an XYZ, QQ, RR <|image|>", "b"),
+        lambda: lm.read("a", "an XYZ, QQ, RR <|image|>"),
+        lambda: lm.generate("a", answer_prefix="an XYZ, QQ, RR <|image|>"),
+    ):
+        with pytest.raises(InvalidInput, match=says):
+            ask()
+    with pytest.raises(InvalidInput, match=r"'<\|image\|>' \(id 260\); .* a text and a chat template without these"):
+        lm.generate([{"role": "user", "content": "a"}])
+
+
 def test_a_batch_of_bad_items_alone_runs_nothing(llama):
     passes = counted(llama)
     outcomes = list(llama.generate_batch(["", None]))

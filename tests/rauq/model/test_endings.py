@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rauq.errors import InvalidInput
+from rauq.errors import InvalidInput, UnsupportedModel
 from rauq.model.loading import wrap
 from tests.architectures import byte_tokenizer, named, tiny_model
 from tests.tiny import END, PROMPT, assert_close, chained
@@ -72,6 +72,24 @@ def test_several_end_tokens_of_the_generation_config():
     trace = lm.generate(PROMPT)
     assert lm.end_ids == {1, END, tokenizer.convert_tokens_to_ids("c")}
     assert (trace.pieces, trace.answer, trace.stop_reason) == ((b"a", b"b", b"c"), "ab", "eos")
+
+
+@pytest.mark.parametrize("given", ["2", [2, [3]], 2.0, True])
+def test_an_end_token_that_is_no_whole_number_is_refused(given):
+    model = tiny_model(named("llama"))
+    model.generation_config.eos_token_id = given
+    with pytest.raises(UnsupportedModel, match=r"eos_token_id=.*; it must be a whole number, or a list of them"):
+        wrap(model, byte_tokenizer(), name="tiny")
+
+
+def test_end_tokens_that_the_model_cannot_give_do_not_end_an_answer():
+    model, tokenizer = tiny_model(named("llama")), byte_tokenizer()
+    model.generation_config.eos_token_id = [-1, None, 99999]
+    tokenizer.add_special_tokens({"eos_token": "<|end|>"})
+    lm = wrap(model, tokenizer, name="tiny")
+    assert lm.end_ids == frozenset()
+    with pytest.raises(InvalidInput, match="no known end token"):
+        lm.read(PROMPT, "a", end=True)
 
 
 def test_nothing_else_of_the_generation_config_counts(lm):

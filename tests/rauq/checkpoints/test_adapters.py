@@ -1,0 +1,184 @@
+"""Adapters of PEFT, alone or beside a model, count and are named; what cannot be used is refused."""
+
+import json
+import shutil
+import sys
+
+import numpy as np
+import pytest
+import torch
+from peft import IA3Config, LoraConfig, PromptTuningConfig, get_peft_model
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM
+
+from rauq.checkpoints.model_info import inspect_model, model_facts, model_lines
+from rauq.errors import InvalidInput, MissingPackage, RauqError
+from rauq.model.loading import load_model, wrap
+from tests.architectures import byte_tokenizer, save_tiny
+from tests.tiny import PROMPT
+
+CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+BASE = "base_model_name_or_path"
+TEMPLATE = "[{{ messages[0].content }}]"
+
+# PEFT asks a model for what transformers calls old
+pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    return save_tiny(tmp_path_factory.mktemp("models") / "base")
+
+
+@pytest.fixture(scope="module")
+def adapter(base):
+    """A folder with a LoRA that names its base by a path from its own folder."""
+    folder = base.parent / "mine"
+    trained(base, lora()).save_pretrained(folder)
+    configure(folder, base_model_name_or_path="../base")
+    return folder
+
+
+@pytest.fixture
+def folder(adapter, tmp_path):
+    """A copy that a test may change."""
+    shutil.copytree(adapter.parent / "base", tmp_path / "base")
+    return shutil.copytree(adapter, tmp_path / "mine")
+
+
+def lora(**options):
+    return LoraConfig(**{"r": 2, "target_modules": ["q_proj", "v_proj"], **options})
+
+
+def trained(base, config, rows=None):
+    """The base with an adapter of this config, whose weights are not those of the start of a training."""
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_pretrained(base, dtype="float32")
+    if rows is not None:
+        model.resize_token_embeddings(rows, mean_resizing=False)
+    model = get_peft_model(model, config)
+    with torch.no_grad():
+        for weights in model.parameters():
+            if weights.requires_grad:
+                weights.add_(torch.randn_like(weights) / 10)
+    return model
+
+
+def configure(folder, **settings):
+    path = folder / CONFIG
+    path.write_text(json.dumps(json.loads(path.read_text()) | settings))
+
+
+def change_weights(folder, change):
+    save_file(change(load_file(folder / WEIGHTS)), folder / WEIGHTS, {"format": "pt"})
+
+
+def read(lm):
+    return lm.read(PROMPT, "abc").logprobs
+
+
+@pytest.mark.parametrize(
+    ("config", "rows"),
+    [
+        (lora(target_modules="all-linear", use_dora=True, bias="lora_only"), None),
+        (lora(modules_to_save=["lm_head"], use_rslora=True, rank_pattern={"v_proj": 1}), None),
+        (lora(modules_to_save=["lm_head", "embed_tokens"]), 264),
+        (lora(), 264),
+        (IA3Config(target_modules=["k_proj", "down_proj"], feedforward_modules=["down_proj"]), None),
+    ],
+    ids=["dora", "head", "more tokens saved", "more tokens", "ia3"],
+)
+def test_an_adapter_gives_the_numbers_that_peft_gives(base, tmp_path, config, rows):
+    model = trained(base, config, rows)
+    model.save_pretrained(tmp_path, save_embedding_layers=rows is not None)
+    lm = load_model(tmp_path)
+    np.testing.assert_allclose(read(lm), read(wrap(model, byte_tokenizer())), atol=1e-6)
+    assert np.abs(read(lm) - read(load_model(base))).max() > 1e-3
+    assert lm.check(PROMPT).exact
+
+
+def test_it_is_named_wherever_the_model_is(adapter, base, tmp_path):
+    lm, name = load_model(adapter), "mine (LoRA on base)"
+    trace = lm.generate(PROMPT, max_new_tokens=2)
+    trace.save(tmp_path / "answer.safetensors")
+    info = inspect_model(adapter)
+    assert lm.adapter == info.adapter == type(trace).load(tmp_path / "answer.safetensors").adapter == name
+    assert f"with the adapter {name}" in model_facts(info)
+    assert f"with the adapter {name}" in model_lines(info, tokens=0, beside=False)
+    assert f"adapter {name}" in repr(lm)
+    assert (lm.revision, load_model(base).adapter) == ("local", "")
+    assert wrap(trained(base, lora()), byte_tokenizer()).adapter == "default (LoRA)"
+
+
+def test_beside_a_model_it_is_put_on_that_one(adapter, folder):
+    for name in (CONFIG, WEIGHTS):
+        shutil.copy(adapter / name, folder.parent / "base")
+    lm = load_model(folder.parent / "base")
+    np.testing.assert_array_equal(read(lm), read(load_model(adapter)))
+    assert lm.adapter == "base (LoRA)"
+
+
+def test_its_own_tokenizer_is_used(folder):
+    tokenizer = byte_tokenizer()
+    tokenizer.chat_template = TEMPLATE
+    tokenizer.save_pretrained(folder)
+    lm = load_model(folder)
+    assert (lm.kind, lm.encode("a").text, len(lm.encode("a").ids)) == ("instruct", "a", 3)
+
+
+def lost(name):
+    return lambda folder: (folder / name).unlink()
+
+
+def moved_beside(name):
+    return lambda folder: (folder / name).rename(folder / "adapter_model.bin")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lost(CONFIG), "has adapter_model.safetensors and no adapter_config.json.*Add its config"),
+        (moved_beside(WEIGHTS), "no adapter_model.safetensors; pickled weights are never read"),
+        (lambda folder: (folder / CONFIG).write_text("{"), "adapter"),
+        (lambda folder: (folder / WEIGHTS).write_bytes(b"x"), "adapter"),
+        (lambda folder: configure(folder, peft_type=None), "names no peft_type"),
+        (lambda folder: configure(folder, peft_type="ZETA"), "uses the method ZETA, which this version of peft"),
+        (lambda folder: configure(folder, use_zeta=True), "uses the setting use_zeta, which this version of peft"),
+        (lambda folder: configure(folder, **{BASE: None}), "does not name the model .* Write the model's folder"),
+        (lambda folder: configure(folder, **{BASE: "/gone/x"}), "trained for '/gone/x', which is not here"),
+        (lambda folder: configure(folder, **{BASE: str(folder)}), "names itself as the model"),
+        (lambda folder: configure(folder, r=3), "adapter in .* cannot be loaded .*size mismatch"),
+        (lambda folder: change_weights(folder, lambda all_: dict(list(all_.items())[1:])), "lacks 1 tensors, such as"),
+        (lambda folder: change_weights(folder, lambda all_: all_ | {"x": torch.ones(1)}), "1 tensors that do not fit"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_refused(folder, spoil, says):
+    spoil(folder)
+    with pytest.raises(RauqError, match=says):
+        load_model(folder)
+
+
+def test_settings_of_a_newer_peft_that_are_off_do_not_matter(folder, adapter):
+    configure(folder, use_zeta=False, enable_lora=None)
+    np.testing.assert_array_equal(read(load_model(folder)), read(load_model(adapter)))
+
+
+def test_a_prompt_an_adapter_of_an_adapter_and_a_spread_model_are_refused(adapter, base, tmp_path):
+    get_peft_model(
+        AutoModelForCausalLM.from_pretrained(base), PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=2)
+    ).save_pretrained(tmp_path)
+    with pytest.raises(RauqError, match="tokens that stand before the prompt"):
+        load_model(tmp_path)
+    configured = shutil.copytree(adapter, tmp_path / "second")
+    configure(configured, base_model_name_or_path=str(adapter))
+    with pytest.raises(RauqError, match="is put on another adapter"):
+        load_model(configured)
+    with pytest.raises(InvalidInput, match="device_map for a model with the adapter mine"):
+        load_model(adapter, device_map="auto")
+
+
+def test_without_peft_an_adapter_is_refused_with_that_word(adapter, monkeypatch):
+    monkeypatch.setitem(sys.modules, "peft", None)  # an import of it fails
+    for look in (inspect_model, load_model):
+        with pytest.raises(MissingPackage, match=r"mine has an adapter \(LoRA\), which needs peft: pip install peft"):
+            look(adapter)
