@@ -67,7 +67,7 @@ def written_or_empty(tokenizer: Any, messages: Sequence[Message]) -> str:
 def ways_to_write(text: str) -> tuple[str, ...]:
     """How a template may write a text: as it is, then escaped as JSON or HTML."""
     plain = text.strip()
-    return plain, json.dumps(plain, ensure_ascii=False)[1:-1], json.dumps(plain)[1:-1], html.escape(plain), _html(plain)
+    return plain, _as_json(plain)[1:-1], json.dumps(plain)[1:-1], html.escape(plain), _html(plain)
 
 
 def _html(text: str) -> str:
@@ -78,8 +78,8 @@ def _html(text: str) -> str:
 def _check_template(template: str | Mapping[str, str] | None, options: TemplateOptions) -> None:
     if not template:
         message = (
-            "This model has no chat template, which messages, a system prompt and chat=True need. Give the prompt as "
-            "one text, or choose a chat model."
+            "This model has no chat template, which messages, a system prompt and the kind instruct need. Give the "
+            "prompt as one text, with the kind base, or choose a chat model."
         )
         raise InvalidInput(message)
     if default_template(template) is None:
@@ -97,14 +97,14 @@ def _check_template(template: str | Mapping[str, str] | None, options: TemplateO
 
 
 def _forms(tokenizer: Any, messages: Sequence[Message], options: TemplateOptions) -> Iterator[Form]:
-    """Plain text first; then parts for the roles that it leaves out, for all, and for all but the system."""
+    """Plain text first; then parts for the roles that it leaves out, for all, all but the system, the user alone."""
     roles = frozenset(message.role for message in messages)
     has_calls = any(TOOL_CALLS in message.fields for message in messages)
     for as_text in (False, True) if has_calls else (False,):
         plain = Form(arguments_as_text=as_text)
         yield plain
         lost = frozenset(messages[place].role for place in _left_out(tokenizer, messages, options, plain))
-        for in_parts in dict.fromkeys((lost, roles, roles - {"system", "developer"})):
+        for in_parts in dict.fromkeys((lost, roles, roles - {"system", "developer"}, roles & {"user"})):
             if in_parts:
                 yield replace(plain, in_parts=in_parts)
 
@@ -122,13 +122,12 @@ def _left_out(tokenizer: Any, messages: Sequence[Message], options: TemplateOpti
         text = render(tokenizer, turns_of(asked, form), options)
     except FAILURES:
         return set()
-    return {place for place, probe in probes.items() if probe not in text or _as_data(probe, text)}
+    # A template that takes no parts writes them as data: as Python's, in which the probe is escaped, or as JSON.
+    return {place for place, probe in probes.items() if probe not in text or _as_json(text_part(probe)) in text}
 
 
-def _as_data(probe: str, text: str) -> bool:
-    """Whether a text part was written as data, by a template that takes no parts."""
-    part = text_part(probe)
-    return repr(part) in text or json.dumps(part, ensure_ascii=False) in text
+def _as_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _lost(messages: Sequence[Message], form: Form, text: str, *, left_out: set[int]) -> Iterator[int]:
@@ -155,7 +154,7 @@ def _texts_of_calls(turn: Mapping[str, Any]) -> Iterator[str]:
 def _has_python(turn: Mapping[str, Any], text: str) -> bool:
     """Whether arguments of a call were written as Python would, by a template that takes them as text."""
     records = [call.get("arguments") for call in calls_in(turn)]
-    written = [(repr(record), json.dumps(record, ensure_ascii=False)) for record in records if isinstance(record, dict)]
+    written = [(repr(record), _as_json(record)) for record in records if isinstance(record, dict)]
     return any(python in text for python, as_json in written if python != as_json)
 
 

@@ -201,7 +201,12 @@ def _message(place: int, part: object) -> Message:
         raise InvalidInput(message)
     try:
         content, parts = _content(part.get("content"), has_calls=bool(part.get(TOOL_CALLS)))
-        fields = {name: value for name, value in part.items() if name not in ("role", "content")}
+        is_own = (
+            "role",
+            "content",
+            *(["type"] if part.get("type") == "message" else []),
+        )  # as a response of OpenAI has
+        fields = {name: value for name, value in part.items() if name not in is_own}
         return Message(role=part["role"], content=content, parts=parts, fields=fields)
     except InvalidInput as error:
         message = f"Message {place} (counted from 0): {error}"

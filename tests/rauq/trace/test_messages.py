@@ -35,7 +35,7 @@ def test_a_conversation_reads_as_text():
 
 TALK = messages_of(
     [
-        {"role": "developer", "content": "Be brief."},
+        {"type": "message", "role": "developer", "content": "Be brief."},
         {"role": "user", "content": ["One.", {"type": "text", "text": "Two?"}]},
         {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "function": {"name": "f"}}], "refusal": None},
         {"role": "tool", "content": "3", "tool_call_id": "1"},

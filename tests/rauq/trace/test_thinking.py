@@ -118,6 +118,7 @@ def test_a_template_that_opens_the_thinking():
         pasted = lm.read(PROMPT, answer)
         assert (pasted.thinking, has_no_mark(pasted)) == ((0, len(pasted.answer_ids)), unmarked)
         assert ("No mark" in why_empty(pasted), empty_answer(pasted).remedies == ("whole",)) == (unmarked, unmarked)
+    assert not has_no_mark(lm.read(PROMPT, "Paris", chat=False))
     whole = lm.read(PROMPT, "Paris", end=True)
     assert np.isnan(score(whole).uncertainty)
     assert score(whole, Settings(part="all")).span == (0, 6)
