@@ -328,6 +328,9 @@ def test_a_prompt_that_has_its_template_is_reported(chat_folder, capsys):
     captured = capsys.readouterr()
     assert "The prompt already contains this model's chat template, so none was applied." in captured.err
     assert "prompt already contains the chat template, none applied" in " ".join(captured.out.split())
+    windows = CHATML.plain.replace("\n", "\r\n")
+    assert inspect.main(["inspect", windows, "--model", chat_folder, "--max-new-tokens", "3"]) == 0
+    assert "so none was applied. Its line ends were changed to those of the template.\n" in capsys.readouterr().err
     assert inspect.main(["inspect", "Hi", "--model", chat_folder, "--max-new-tokens", "3"]) == 0
     assert "already contains" not in capsys.readouterr().err
 
