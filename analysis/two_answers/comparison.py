@@ -11,9 +11,10 @@ import numpy as np
 import rauq
 from rauq.errors import InvalidInput
 from rauq.labels import number
+from rauq.recorded.scores import scores_of
 from rauq.scoring.report import mean_weights, selected_heads, shown_layer
 from rauq.scoring.score import Score
-from rauq.scoring.settings import Settings
+from rauq.scoring.settings import Settings, resolve
 from rauq.trace.trace import Trace
 
 Columns = tuple[tuple[int | None, int | None], ...]
@@ -112,18 +113,36 @@ def different_scales(a: Trace, b: Trace, score_a: Score, score_b: Score) -> tupl
     return tuple(name for name, (one, other) in pairs.items() if one != other)
 
 
-def verdict(score_a: Score, score_b: Score, scales: Sequence[str]) -> str:
-    """Which answer is more uncertain, in numbers; `scales` are what `different_scales` found."""
+APART = 0.1
+"""The share of a reference's answers that have to lie between two scores before one is said to be higher."""
+
+
+def reference_of(trace: Trace, score: Score) -> tuple[float, ...]:
+    """The uncertainties of other answers of the model, as the app brings them; none for other settings than these."""
+    found = scores_of(trace)
+    is_comparable = found is not None and resolve(score.settings, trace.kind) == resolve(Settings(), trace.kind)
+    return found.uncertainties if found is not None and is_comparable else ()
+
+
+def verdict(score_a: Score, score_b: Score, scales: Sequence[str], reference: Sequence[float] = ()) -> str:
+    """Which answer is more uncertain, in numbers; `scales` are what `different_scales` found.
+
+    That is said only where a tenth of the answers of the `reference`, or more, lie between the two scores; without one
+    the numbers stand alone.
+    """
     a, b = score_a.uncertainty, score_b.uncertainty
     if math.isnan(a) or math.isnan(b):
         return f"No comparison: the score of {'A' if math.isnan(a) else 'B'} is undefined"
+    one, other = (number(value, places=2) for value in (a, b))
     if scales:
-        return f"A scores {number(a, places=2)} and B {number(b, places=2)}, on different scales"
-    if number(a, places=2) == number(b, places=2):
-        return f"A and B are equally uncertain: uncertainty {number(a, places=2)}"
-    more, less = ("A", "B") if a > b else ("B", "A")
-    high, low = (number(value, places=2) for value in (max(a, b), min(a, b)))
-    return f"{more} is more uncertain than {less}: uncertainty {high} vs {low}"
+        return f"A scores {one} and B {other}, on different scales"
+    if not len(reference):
+        return f"A scores {one} and B {other}; without a reference, the difference cannot be judged"
+    between = ((np.array(reference) > min(a, b)) & (np.array(reference) < max(a, b))).mean()
+    numbers = f"{one} and {other}; {number(100 * between, places=0)} % of {len(reference):,} other answers lie between"
+    if between < APART:
+        return f"A and B are alike ({numbers})"
+    return f"{'A is more uncertain than B' if a > b else 'B is more uncertain than A'} ({numbers})"
 
 
 def same_confidence(score_a: Score, score_b: Score, num_tokens: int) -> bool:

@@ -38,7 +38,7 @@ class Answer:
 def pair() -> tuple[Answer, Answer] | None:
     """Return the answers that the URL names; a default replaces one that is not named or no longer in memory.
 
-    The defaults are a recorded answer and its branch.
+    The defaults are the recorded answer that the app opens on, and the nearest one with another verdict.
 
     None if there is no answer at all.
 
@@ -68,9 +68,13 @@ def available_answers() -> Mapping[str, str]:
 
 
 def default_first() -> str:
-    """Return the default A: what the first recorded branch branches off, else the first answer; "" without any."""
-    origins = [_EXAMPLE + one.branch_of for one in recordings() if one.branch_of]
-    return next(iter([*origins, *available_answers()]), "")
+    """Return the default A: the first answer, which is recorded; "" without any."""
+    return next(iter(available_answers()), "")
+
+
+def branched() -> str:
+    """Return the recorded answer that the first recorded branch branches off; "" without any."""
+    return next((_EXAMPLE + one.branch_of for one in recordings() if one.branch_of), "")
 
 
 def default_other(ref: str) -> str:
@@ -94,6 +98,12 @@ def keep(trace: Trace) -> str:
 def choose(side: str, ref: str) -> None:
     """Put an answer on one side; marks and the token selected in A are cleared with the previous answer."""
     url_state.write({side: ref} | dict.fromkeys((side + _WRONG, *((TOKEN, BRANCH) if side == A else ()))))
+
+
+def choose_pair(ref: str) -> None:
+    """Put an answer on side A, and beside it the one that is its default."""
+    choose(A, ref)
+    choose(B, default_other(ref))
 
 
 def swap(a: Answer, b: Answer) -> None:

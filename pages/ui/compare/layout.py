@@ -18,6 +18,7 @@ from analysis.two_answers.comparison import (
     by_position,
     different_scales,
     find_first_difference,
+    reference_of,
     same_prompt,
     score_each_setting,
     settings_in_words,
@@ -120,7 +121,7 @@ def views(pair: Pair, settings: tuple[Settings, Settings]) -> None:
         pair,
         scores,
         columns,
-        headline=verdict(*scores, scales),
+        headline=verdict(*scores, scales, reference_of(a, scores[0])),
         first_difference=first_difference,
         selected=token,
         on_select=answers.select_token,
@@ -128,6 +129,7 @@ def views(pair: Pair, settings: tuple[Settings, Settings]) -> None:
     )
     if scales:
         st.caption(about_scales(scales))
+    _other_pair(pair[0])
     left, right = st.columns([3, 2], gap="medium")
     with left:
         _curves(pair, scores, columns, scales, first_difference=first_difference, token=token)
@@ -135,6 +137,19 @@ def views(pair: Pair, settings: tuple[Settings, Settings]) -> None:
         _heads(a, b, scores)
     format_picker()
     _table(score_each_setting(a, b, [score.settings for score in scores]))
+
+
+def _other_pair(a: Answer) -> None:
+    """Offer the recorded branch, whose score hardly differs from that of its origin, beside the pair that opens."""
+    origin = answers.branched()
+    if a.ref == answers.default_first() and origin not in ("", a.ref):
+        st.button(
+            "Show two answers that the score does not tell apart",
+            key="not_apart",
+            type="tertiary",
+            on_click=answers.choose_pair,
+            args=(origin,),
+        )
 
 
 def _branch(a: Answer, token: int, rank: int) -> None:

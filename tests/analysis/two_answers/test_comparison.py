@@ -19,6 +19,7 @@ from analysis.two_answers.comparison import (
     different_scales,
     find_first_difference,
     layer_and_head,
+    reference_of,
     same_confidence,
     score_each_setting,
     verdict,
@@ -26,6 +27,7 @@ from analysis.two_answers.comparison import (
 )
 from rauq import Settings
 from rauq.errors import InvalidInput, NotCaptured
+from rauq.recorded.answers import find_recorded
 from tests.answers import random_trace, with_attention
 from tests.traces import as_lig, make_trace
 
@@ -169,18 +171,48 @@ def test_differing_scales_are_named(changes, settings, found):
 @pytest.mark.parametrize(
     ("a", "b", "scales", "said"),
     [
-        (1.5, 0.25, (), "A is more uncertain than B: uncertainty 1.50 vs 0.25"),
-        (-1.5, -0.25, (), "B is more uncertain than A: uncertainty −0.25 vs −1.50"),
-        (1.501, 1.502, (), "A and B are equally uncertain: uncertainty 1.50"),
-        (np.inf, 1.0, (), "A is more uncertain than B: uncertainty ∞ vs 1.00"),
+        (
+            0.5,
+            0.25,
+            (),
+            "A is more uncertain than B (0.50 and 0.25; 25 % of 100 other answers lie between)",
+        ),
+        (
+            0.1,
+            0.2,
+            (),
+            "B is more uncertain than A (0.10 and 0.20; 10 % of 100 other answers lie between)",
+        ),
+        (0.5, 0.41, (), "A and B are alike (0.50 and 0.41; 9 % of 100 other answers lie between)"),
+        (0.501, 0.502, (), "A and B are alike (0.50 and 0.50; 0 % of 100 other answers lie between)"),
+        (
+            np.inf,
+            0.5,
+            (),
+            "A is more uncertain than B (∞ and 0.50; 50 % of 100 other answers lie between)",
+        ),
         (1.5, 0.25, ("signals",), "A scores 1.50 and B 0.25, on different scales"),
         (np.nan, 0.25, (), "No comparison: the score of A is undefined"),
         (1.0, np.nan, ("signals",), "No comparison: the score of B is undefined"),
     ],
 )
-def test_the_verdict_says_which_is_more_uncertain_only_on_one_scale(a, b, scales, said):
+def test_one_answer_is_more_uncertain_only_where_a_tenth_of_others_lie_between(a, b, scales, said):
     score = rauq.score(make_trace())
-    assert verdict(replace(score, uncertainty=a), replace(score, uncertainty=b), scales) == said
+    reference = np.arange(100) / 100 + 0.005
+    assert verdict(replace(score, uncertainty=a), replace(score, uncertainty=b), scales, reference) == said
+
+
+def test_without_other_answers_two_scores_stand_alone():
+    score = rauq.score(make_trace())
+    found = verdict(replace(score, uncertainty=0.5), replace(score, uncertainty=0.25), ())
+    assert found == "A scores 0.50 and B 0.25; without a reference, the difference cannot be judged"
+    assert reference_of(make_trace(), score) == ()
+
+
+def test_other_answers_are_those_of_the_model_under_the_papers_setting():
+    trace = find_recorded("moon").trace()
+    assert len(reference_of(trace, rauq.score(trace))) > 500
+    assert reference_of(trace, rauq.score(trace, Settings(alignment="own"))) == ()
 
 
 def test_the_difference_is_of_the_means_of_the_heads():

@@ -1,4 +1,4 @@
-"""Compare opens on an answer of a real model and a branch of it, both recorded."""
+"""Compare opens on two recorded answers that the score tells apart, and offers two that it does not."""
 
 import numpy as np
 import pytest
@@ -18,8 +18,21 @@ def all_recorded(recorded_by_atlas, monkeypatch):
     monkeypatch.setattr(recorded, "INDEX", recorded.FOLDER.parent / "index.json")
 
 
-def test_the_page_opens_on_one_prompt_and_the_first_difference_of_its_answers():
+def test_the_page_opens_on_answers_that_are_told_apart_and_offers_two_that_are_not():
     page = open_compare()
+    assert not page.exception
+    a, b = (page.selectbox(key=f"answer_{side}").value for side in "ab")
+    verdicts = {f"example:{one.id}": one.verdict for one in recorded.load_recorded()}
+    assert (verdicts[a], verdicts[b]) == ("incorrect", "correct")
+    assert strips(page)["headline"].startswith("A is more uncertain than B (")
+    page = page.button(key="not_apart").click().run()
+    assert [page.selectbox(key=f"answer_{side}").value for side in "ab"] == [A, B]
+    assert strips(page)["headline"].startswith("A and B are alike (−2.13 and −2.14; ")
+    assert "not_apart" not in [button.key for button in page.button]
+
+
+def test_the_pair_of_one_prompt_shows_the_first_difference_of_its_answers():
+    page = open_compare(a=A)
     assert not page.exception
     assert [page.selectbox(key=f"answer_{side}").value for side in "ab"] == [A, B]
     a, b = of(A), of(B)
@@ -27,7 +40,6 @@ def test_the_page_opens_on_one_prompt_and_the_first_difference_of_its_answers():
     first = strips(page)["first_difference"]
     assert [trace.answer_tokens[first] for trace in (a, b)] == [" L", " Bern"]
     assert strips(page)["columns"][: first + 1] == [[token, token] for token in range(first + 1)]
-    assert page.query_params == {}
     assert set(charts(page)) == {"overlay", "difference_map"}
 
 

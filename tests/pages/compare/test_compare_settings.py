@@ -40,7 +40,7 @@ def test_b_can_have_its_own_settings_and_the_table_has_both():
     page = unfold(open_compare(a=FIRST, b=FIRST, alpha="0.4"), "scoring")
     page.toggle(key="b_settings").set_value(True).run()
     assert page.query_params["b_alpha"] == "0.4"
-    assert strips(page)["headline"].startswith("A and B are equally uncertain")
+    assert strips(page)["headline"].startswith("A scores 1.05 and B 1.05; without a reference")
     page = choose(unfold(page, "scoring"), "settings_b_signal", "entropy")
     assert page.query_params == {"a": FIRST, "b": FIRST, "alpha": "0.4", "b_settings": "own", "b_signal": "entropy"}
     assert strips(page)["headline"].endswith("on different scales")
