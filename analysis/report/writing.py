@@ -128,7 +128,10 @@ def _facts(found: Results) -> tuple[tuple[str, str], ...]:
         ("layers", f"{answerer.num_layers}, {len(answerer.layers)} of them with attention, {answerer.num_heads} heads"),
         ("data set", request.data),
         ("its sha256", request.data_sha256),
-        ("quality", f"own function {own.name}" if (own := request.own_quality) else request.quality),
+        (
+            "quality",
+            f"own function {measure.name}" if (measure := request.own_quality) else request.quality,
+        ),
         ("verdicts corrected by hand", f"{found.run.answers['corrected'].sum():,}"),
         ("alignment", settings.alignment),
         ("tokens", settings.tokens),

@@ -5,6 +5,7 @@ An adapter that were left out would give the numbers of the model without it, so
 
 import json
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path, PurePath
@@ -85,7 +86,9 @@ def with_adapter(model: PreTrainedModel, adapter: Adapter) -> PreTrainedModel:
     config = _config_of(adapter)
     weights = _weights_of(adapter)
     _resize_embeddings(model, weights)
-    adapted = PeftModel(model, config)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)  # PEFT asks for what is old
+        adapted = PeftModel(model, config)
     result: Any = set_peft_model_state_dict(adapted, weights)
     own = (PEFT_TYPE_TO_PREFIX_MAPPING[config.peft_type], ".modules_to_save.")
     missing = [name for name in result.missing_keys if any(part in name for part in own)]

@@ -27,7 +27,7 @@ _LATER_PART = re.compile(r"-(?!00001)\d{5}-of-\d{5}\.gguf$")
 def local_models(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
     """The folder itself, if it holds a model, else the models in it and its subfolders, sorted; at most 50.
 
-    A model is a folder with a config, or a GGUF file.
+    A model is a folder with a config, of a model or of an adapter, or a GGUF file.
 
     Whatever cannot be read is left out; a text that cannot be a path names no model.
     """
@@ -37,7 +37,7 @@ def local_models(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
         return ()
     found = (
         [root]
-        if _is_file(root / CONFIG)
+        if _has_config(root)
         else [*gguf_files(root), *(one for path in _listed(root) for one in _models_in(path))]
     )
     return tuple(sorted(found)[:MOST_MODELS])
@@ -95,7 +95,7 @@ def is_hub_file(name: str) -> bool:
 
 
 def _is_model(names: set[str]) -> bool:
-    return CONFIG in names and any(name.endswith(".safetensors") for name in names)
+    return not names.isdisjoint(CONFIGS) and any(name.endswith(".safetensors") for name in names)
 
 
 def _listed(folder: Path) -> list[Path]:
@@ -106,7 +106,11 @@ def _listed(folder: Path) -> list[Path]:
 
 
 def _models_in(folder: Path) -> list[Path]:
-    return [folder] if _is_file(folder / CONFIG) else gguf_files(folder)
+    return [folder] if _has_config(folder) else gguf_files(folder)
+
+
+def _has_config(folder: Path) -> bool:
+    return any(_is_file(folder / name) for name in CONFIGS)
 
 
 def _is_file(path: Path) -> bool:

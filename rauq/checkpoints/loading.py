@@ -20,7 +20,7 @@ from rauq.checkpoints.kinds import BFLOAT16
 from rauq.checkpoints.memory import free_main_memory
 from rauq.checkpoints.quantization import quantization_options, refuse_unknown_scheme
 from rauq.checkpoints.refusals.reasons import plain_errors
-from rauq.checkpoints.weights import check_complete, check_numbers, stored_file, stored_weights
+from rauq.checkpoints.weights import check_complete, check_numbers, refuse_elsewhere, stored_file, stored_weights
 from rauq.errors import InvalidInput, OutOfMemory, UnsupportedModel
 from rauq.labels import size
 
@@ -59,6 +59,7 @@ def _whole_checkpoint(source: str, where: dict[str, Any]) -> Checkpoint:
         refuse_unknown_scheme(source, config)
     tokenizer = _tokenizer(source, where, config)
     with plain_errors(source, "weights"):
+        refuse_elsewhere(source)
         require_safetensors(source, where)
     with plain_errors(source, "config.json"):
         skeleton = language_model(config)

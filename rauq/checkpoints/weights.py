@@ -16,7 +16,8 @@ from transformers.core_model_loading import WeightConverter, WeightRenaming, ren
 from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
 from transformers.utils.hub import cached_file
 
-from rauq.errors import UnsupportedModel
+from rauq.checkpoints.hub import is_folder
+from rauq.errors import ModelNotFound, UnsupportedModel
 
 # Modules that torch and DeepSpeed put around others; those of a model have other names.
 _WRAPPERS = re.compile(r"(?:(?:_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module|_forward_module)\.)+")
@@ -65,6 +66,19 @@ def stored_file(source: str, name: str, where: Mapping[str, Any]) -> Path | None
         **place,
     )
     return None if found is None else Path(found)
+
+
+def refuse_elsewhere(source: str) -> None:
+    """Refuse a folder without weights whose subfolders have them, as those that a training run saved on its way.
+
+    Raises:
+        ModelNotFound: it is one.
+    """
+    if not is_folder(source) or any(Path(source).glob("*.safetensors")):
+        return
+    if found := sorted({str(file.parent) for file in Path(source).glob("*/*.safetensors")}):
+        message = f"The folder {source} has no weights, and its subfolders have. Give one of them: {_first(found)}."
+        raise ModelNotFound(message)
 
 
 def stored_weights(source: str, where: Mapping[str, Any], model: PreTrainedModel) -> Stored:

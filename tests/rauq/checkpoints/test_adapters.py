@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import socket
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from rauq.checkpoints.model_info import inspect_model, model_facts, model_lines
 from rauq.errors import InvalidInput, MissingPackage, RauqError
 from rauq.model.loading import load_model, wrap
 from tests.architectures import byte_tokenizer, save_tiny
+from tests.local_hub import COMMIT, publish
 from tests.tiny import PROMPT
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
@@ -98,7 +101,9 @@ def test_an_adapter_gives_the_numbers_that_peft_gives(base, tmp_path, config, ro
 
 
 def test_it_is_named_wherever_the_model_is(adapter, base, tmp_path):
-    lm, name = load_model(adapter), "mine (LoRA on base)"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lm, name = load_model(adapter), "mine (LoRA on base)"
     trace = lm.generate(PROMPT, max_new_tokens=2)
     trace.save(tmp_path / "answer.safetensors")
     info = inspect_model(adapter)
@@ -182,3 +187,27 @@ def test_without_peft_an_adapter_is_refused_with_that_word(adapter, monkeypatch)
     for look in (inspect_model, load_model):
         with pytest.raises(MissingPackage, match=r"mine has an adapter \(LoRA\), which needs peft: pip install peft"):
             look(adapter)
+
+
+def test_an_adapter_of_the_hub_has_a_commit_and_is_put_on_its_base_there(hub, point_to, adapter):
+    publish(hub, "tiny/llama")
+    shutil.copytree(adapter, hub.root / "someone" / "mine")
+    configure(hub.root / "someone" / "mine", **{BASE: "tiny/llama"})
+    expected = read(load_model(adapter))
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        for reached in (True, False):
+            if not reached:
+                point_to(closed.getsockname())
+            lm = load_model("someone/mine")
+            np.testing.assert_allclose(read(lm), expected, atol=1e-6)
+            assert (lm.name, lm.adapter, lm.revision) == ("someone/mine", "someone/mine (LoRA on tiny/llama)", COMMIT)
+
+
+def test_beside_a_model_of_the_hub_it_is_not_left_out(hub, adapter):
+    folder = publish(hub, "tiny/both")
+    for name in (CONFIG, WEIGHTS):
+        shutil.copy(adapter / name, folder)
+    lm = load_model("tiny/both")
+    np.testing.assert_allclose(read(lm), read(load_model(adapter)), atol=1e-6)
+    assert lm.adapter == "tiny/both (LoRA)"

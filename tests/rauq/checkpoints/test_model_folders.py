@@ -21,6 +21,9 @@ def test_models_are_the_subfolders_that_have_a_config(tmp_path):
     (tmp_path / "c").write_text("a file")
     assert rauq.local_models(tmp_path) == (found[1], found[0])
     assert rauq.local_models(str(found[0])) == (found[0],)
+    assert rauq.local_models(model(tmp_path / "run" / "checkpoint-5", "adapter_config.json").parent) == (
+        tmp_path / "run" / "checkpoint-5",
+    )
 
 
 def test_at_most_fifty_are_listed(tmp_path):

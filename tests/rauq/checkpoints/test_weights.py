@@ -128,6 +128,15 @@ def test_weights_that_would_be_random_or_have_no_effect_are_refused_by_name(save
     assert isinstance(refused.value, UnsupportedModel | ModelNotFound)
 
 
+def test_weights_that_a_run_saved_on_its_way_are_named(saved, tmp_path):
+    folder = shutil.copytree(saved, tmp_path / "run")
+    for step in (5, 10):
+        shutil.copytree(saved, folder / f"checkpoint-{step}")
+    (folder / WEIGHTS).unlink()
+    with pytest.raises(ModelNotFound, match=r"no weights, and .* Give one of them: .*checkpoint-10, .*checkpoint-5\.$"):
+        inspect_model(folder)
+
+
 @pytest.mark.parametrize(
     ("more", "settings"),
     [
