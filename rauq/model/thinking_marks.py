@@ -11,6 +11,7 @@ from rauq.trace.thinking import USUAL_MARKS, Marks, marks_in
 
 _QUESTION, _THINKING, _ANSWER = "\ue000", "\ue001", "\ue002"  # texts that no template has
 _LENGTHS = range(4, 61)  # characters of a mark
+_MOST_TRIED = 300  # texts of a template; anyone may have written it
 
 
 def marks_of(tokenizer: Any) -> Marks:
@@ -25,7 +26,7 @@ def marks_of(tokenizer: Any) -> Marks:
         found |= _written_around(tokenizer, name) if name in source else Marks()
     if "split" in source or "partition" in source:
         others = [text for text in texts if not any(mark in text for mark in found.opening | found.closing)]
-        found |= _cut_at(tokenizer, [text for text in others if len(text) in _LENGTHS])
+        found |= _cut_at(tokenizer, [text for text in others if len(text) in _LENGTHS][:_MOST_TRIED])
     return found
 
 
