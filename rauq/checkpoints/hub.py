@@ -31,8 +31,8 @@ from rauq.checkpoints.folders import (
     is_language_gguf,
     looks_like_path,
 )
-from rauq.checkpoints.refusals.damage import replaced
 from rauq.checkpoints.refusals.failures import why_no_hub
+from rauq.checkpoints.refusals.formats import why_no_gguf
 from rauq.checkpoints.refusals.reasons import plain_errors
 from rauq.errors import InvalidInput, ModelNotFound
 
@@ -203,7 +203,7 @@ def find_gguf(source: str, *, revision: str | None) -> Path | HubFile | None:
         raise ModelNotFound(message)
     else:
         return None
-    if found is not None and found.is_file() and (why := replaced(found)):
+    if found is not None and (why := why_no_gguf(found)):
         raise ModelNotFound(why)
     if found is not None and revision is not None and not is_digest(revision):
         message = f"The revision of {source} is its sha256, in 64 hexadecimal digits; got {revision!r}. Leave it out."

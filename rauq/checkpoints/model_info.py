@@ -189,7 +189,7 @@ def _check_choices(name: str, *, dtype: str, revision: str | None, kind: Kind | 
         message = f"Unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}."
         raise InvalidInput(message)
     if name == EMBEDDED and revision is not None:
-        message = f"The embedded model has one revision, its weights' digest; got revision={revision!r}. Leave it out."
+        message = f"The embedded model has one revision, its weights' digest; got {revision!r}. Leave the revision out."
         raise InvalidInput(message)
     check_kind(kind)
 

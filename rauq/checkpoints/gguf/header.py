@@ -406,10 +406,19 @@ def _refuse_parts(path: Path, metadata: Mapping[str, Value]) -> None:
     named = _SPLIT_NAME.search(path.name)
     counts = (metadata.get("split.count"), int(named[2]) if named else None)
     if any(isinstance(count, int) and count > 1 for count in counts):
-        message = (
-            f"{path} is one part of a split model. Join the parts with llama-gguf-split --merge, and give the result."
-        )
+        message = f"{path} is one part of a split model. {_how_to_join(path)}"
         raise UnsupportedModel(message)
+
+
+def _how_to_join(path: Path) -> str:
+    """What to do with a part of a split model; the other parts are named like it."""
+    if (named := _SPLIT_NAME.search(path.name)) is None:
+        return "Join the parts with llama-gguf-split --merge, and give the result."
+    bare = path.name[: named.start()]
+    first, *others = [f"{bare}-{part:05}-of-{named[2]}.gguf" for part in range(1, int(named[2]) + 1)]
+    missing = [part for part in (first, *others) if path.exists() and not path.with_name(part).exists()]
+    lacking = f"Its parts {', '.join(missing)} are missing. Get them first. " if missing else ""
+    return f"{lacking}Join the parts, and give the result: llama-gguf-split --merge {first} {bare}.gguf"
 
 
 def _alignment(path: Path, metadata: Mapping[str, Value]) -> int:

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from rauq.checkpoints.folders import local_models
+from rauq.checkpoints.folders import GGUF, local_models
+from rauq.checkpoints.refusals.damage import replaced
 
 _MOST_NAMED = 3
 _OTHER_VERSION = "Get the version for transformers, which has config.json and *.safetensors, or a GGUF file."
@@ -41,8 +42,21 @@ _FORMATS = (
     _Format(("*.mlmodel", "*.mlpackage"), "a model for Core ML"),
     _Format(("*.tflite", "*.task", "*.litertlm"), "a model for LiteRT"),
 )
+_OF_FOLDERS = {".safetensors", ".json", ".bin", ".pt", ".pth", ".model"}
+_ARCHIVES = {".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar"}
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _OF_TRAINING = ("training_args", "optimizer", "scheduler", "scaler", "rng_state")  # pickled, and not weights
+
+
+def why_no_gguf(file: Path) -> str:
+    """What a file is in place of a GGUF file, and what to do; empty where that is not known."""
+    if file.suffix.lower() == GGUF and (why := replaced(file)):
+        return why
+    if file.suffix.lower() in _ARCHIVES:
+        return f"{file} is an archive. Unpack it, and give the folder of the model."
+    if file.suffix.lower() in _OF_FOLDERS:
+        return f"{file} is one file of a model. Give its folder, with config.json, tokenizer and *.safetensors."
+    return ""
 
 
 def about_format(folder: Path) -> str:

@@ -374,6 +374,35 @@ def test_shards_that_are_whole_are_loaded(folder):
     assert load_model(str(folder)).num_layers == 3
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "says"),
+    [
+        (
+            "model.safetensors",
+            ModelNotFound,
+            "is one file of a model. Give its folder, with config.json, tokenizer and",
+        ),
+        ("pytorch_model.bin", ModelNotFound, "is one file of a model. Give its folder"),
+        ("model.tar.gz", ModelNotFound, "is an archive. Unpack it, and give the folder of the model."),
+        ("notes.txt", ModelNotFound, "is not a GGUF file: it does not begin with GGUF. Give the path of a .gguf file."),
+        (
+            "tiny-00002-of-00003.gguf",
+            UnsupportedModel,
+            "is one part of a split model. Its parts tiny-00001-of-00003.gguf, tiny-00003-of-00003.gguf are missing.",
+        ),
+    ],
+)
+def test_a_file_that_is_no_whole_model_is_refused_with_what_to_give(name, kind, says, tmp_path):
+    if name.endswith("gguf"):
+        save_gguf(tmp_path / name)
+    else:
+        (tmp_path / name).write_bytes(b"content")
+    with pytest.raises(kind) as caught:
+        load_model(str(tmp_path / name))
+    assert f"{tmp_path / name} {says}" in str(caught.value)
+    check_advice(str(caught.value), kind)
+
+
 def test_one_of_two_gguf_files_is_named(tmp_path):
     for name in ("a.gguf", "b.gguf"):
         save_gguf(tmp_path / name)
