@@ -265,7 +265,13 @@ def test_a_quantisation_stands_for_the_one_file_of_the_hub_that_has_it(hub):
     assert read_name("hf.co/tiny/several:q4_k_s").source == "tiny/several/tiny-Q4_K_S.gguf"
     assert read_name("tiny/several:tiny-F32.gguf").source == name
     assert inspect_model("tiny/several:F32").quantisation == "F32"
-    for tag, says in (("Q8_0", "no GGUF file of Q8_0"), ("Q2_K", "several GGUF files of Q2_K"), ("latest", "several")):
+    for tag, says in (
+        ("Q8_0", "no GGUF"),
+        ("Q4_K", "no GGUF"),
+        ("4_K_M", "no GGUF"),
+        ("Q2_K", "several GGUF files of Q2_K"),
+        ("latest", "several"),
+    ):
         with pytest.raises(ModelNotFound, match=rf"{says}.* Name a file that is there, such as tiny/several/.*\.gguf"):
             read_name(f"tiny/several:{tag}")
     with pytest.raises(ModelNotFound, match=r"tiny/several has GGUF files, and no config\.json\. Name a file that is"):

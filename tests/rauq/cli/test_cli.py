@@ -6,12 +6,14 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import rauq
 from rauq.cli import inspect
 from rauq.cli.commands import stop_texts
+from rauq.scoring.empty import EmptyAnswer, Remedy
 from tests.chat_templates import CHATML
 from tests.gguf_files import save_gguf
 
@@ -257,6 +259,19 @@ def test_an_answer_ends_at_the_texts_that_are_given(model_folder, capsys):
 )
 def test_escapes_of_stop_texts_are_read(text, read):
     assert stop_texts(inspect._parser().parse_args(["inspect", "x", "--stop", text])) == (read,)
+
+
+def test_an_empty_answer_is_followed_by_options_that_exist(capsys):
+    remedies = [remedy for remedy in get_args(Remedy) if remedy != "template"]  # the command line applies it always
+    inspect._advise(EmptyAnswer(what="", remedies=tuple(remedies)))
+    said = capsys.readouterr().err
+    options = re.findall(r"(--[a-z-]+(?: (?:all|base|instruct)\b)?)", said)
+    assert len(options) == len(remedies)
+    for option in options:
+        number = ["9"] if option == "--max-new-tokens" else []
+        assert inspect._parser().parse_args(["inspect", "x", *option.split(), *number])
+    inspect._advise(EmptyAnswer(what="", remedies=("template",)))
+    assert capsys.readouterr().err == ""
 
 
 def test_a_given_answer_gets_its_end_and_is_scored_in_part(model_folder, capsys):
