@@ -1,11 +1,8 @@
-"""A file's rows as they were read: their encoding, their cells, and what was left out."""
+"""A file's rows as they were read: their cells, and what was left out."""
 
-import codecs
-import io
-import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -90,58 +87,8 @@ def _why_empty(name: str, rejected: Sequence[Rejected]) -> str:
     return f"{name} has no rows. Give a file with a header and at least one row below it."
 
 
-_BLOCK = 1 << 20
-_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-_WINDOWS = "cp1252"
-
-
-def encoding_of(content: bytes, name: str) -> tuple[str, tuple[str, ...]]:
-    """Python's name of the encoding, and a note where it was guessed.
-
-    A byte order mark decides; else UTF-8, and where that fails Windows-1252, which Excel writes.
-
-    Raises:
-        InvalidInput: none of them, or zero bytes, which no table has.
-    """
-    marked = next((encoding for mark, encoding in _BOMS if content.startswith(mark)), None)
-    encodings = (marked,) if marked else ("utf-8", _WINDOWS)
-    found = next((encoding for encoding in encodings if _decodes(content, encoding)), None)
-    if found is None or (not marked and b"\0" in content[:_BLOCK]):
-        message = (
-            f"{name} is not text in UTF-8, UTF-16 with a byte order mark, or Windows-1252. "
-            "Save it again as UTF-8, or give Parquet."
-        )
-        raise InvalidInput(message)
-    if found == _WINDOWS:
-        return found, ("The file is not UTF-8; it was read as Windows-1252. Check letters such as é in the preview.",)
-    return found, ()
-
-
-def lines_of(content: bytes, encoding: str) -> Iterator[str]:
-    """The lines of a text file, with the line breaks that they end in."""
-    return io.TextIOWrapper(io.BytesIO(content), encoding=encoding, newline="")
-
-
-def start_of(content: bytes, encoding: str) -> str:
-    """The first characters of a text file, without the one that may be cut in two."""
-    return codecs.getincrementaldecoder(encoding)().decode(content[:4096])
-
-
-def _decodes(content: bytes, encoding: str) -> bool:
-    decoder = codecs.getincrementaldecoder(encoding)()
-    try:
-        for start in range(0, len(content), _BLOCK):
-            decoder.decode(content[start : start + _BLOCK])
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 LONGEST_TEXT = 100_000  # characters
-
-_RIGHT = {"true", "1", "1.0", "yes", "right", "correct"}
-_WRONG = {"false", "0", "0.0", "no", "wrong", "incorrect"}
+_DEEPEST = 8  # lists and objects within each other
 _SCALARS = str | bool | int | float | Decimal
 
 
@@ -153,8 +100,8 @@ class Unusable:
 
 
 def text(cell: Any, column: str) -> str:  # noqa: ANN401 - a cell of a stranger's file
-    """The cell as text, numbers as they are written; "" where there is none."""
-    if cell is None:
+    """The cell as text, numbers as they are written; "" where there is none: an empty cell, nan or infinity."""
+    if cell is None or _is_undefined(cell):
         return ""
     if why := _fault(cell, LONGEST_TEXT):
         message = f"{column!r} {why}"
@@ -162,33 +109,76 @@ def text(cell: Any, column: str) -> str:  # noqa: ANN401 - a cell of a stranger'
     return str(cell)
 
 
-def plain(cell: Any, longest: int) -> Any:  # noqa: ANN401 - a cell of a stranger's file
-    """The cell as JSON can hold it: a text, a number, a list of them, none, or, if no row can use it, why.
+def filled(cell: Any, column: str) -> str:  # noqa: ANN401
+    """The cell as text that is more than spaces."""
+    if _is_undefined(cell):
+        message = f"{column!r} holds {cell}; a text or a number is needed."
+        raise InvalidInput(message)
+    words = text(cell, column)
+    if not words.strip():
+        message = f"{column!r} is empty."
+        raise InvalidInput(message)
+    return words
 
-    A text or the texts of a list have at most `longest` characters together.
+
+def number(cell: Any, column: str) -> float | None:  # noqa: ANN401
+    """A finite number; None where the cell is empty."""
+    words = str(cell) if _is_undefined(cell) else text(cell, column).strip()
+    if not words:
+        return None
+    try:
+        value = float(cell) if isinstance(cell, bool) else float(words.replace("_", "?"))
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        message = f"{column!r} is {words[:40]!r}; a finite number is needed, with a point before decimals."
+        raise InvalidInput(message)
+    return value
+
+
+def _is_undefined(cell: Any) -> bool:  # noqa: ANN401
+    """Whether a cell is nan or infinity, which programs write where there is no number."""
+    return isinstance(cell, float) and not math.isfinite(cell)
+
+
+def plain(cell: Any, longest: int, *, depth: int = _DEEPEST) -> Any:  # noqa: ANN401
+    """The cell as JSON can hold it: a text, a number, a list or an object of them, none, or, if no row can use it, why.
+
+    A text, or what a list or an object holds, has at most `longest` characters together.
     """
-    if isinstance(cell, list | tuple):
-        entries = [
-            plain(one, longest) if not isinstance(one, list | tuple) else _unusable(one, longest) for one in cell
-        ]
-        characters = sum(len(str(entry)) + 1 for entry in entries)
-        return entries if characters <= longest else Unusable(_too_long(characters, longest))
-    if cell is None or isinstance(cell, Unusable):
+    if isinstance(cell, list | tuple | dict):
+        return _plain_structure(cell, longest, depth)
+    if cell is None or isinstance(cell, Unusable) or _is_undefined(cell):
         return cell
-    if _fault(cell, longest):
-        return _unusable(cell, longest)
+    if why := _fault(cell, longest):
+        return Unusable(why)
     return str(cell) if isinstance(cell, Decimal) else cell
 
 
-def _unusable(cell: Any, longest: int) -> Unusable:  # noqa: ANN401
-    return Unusable(_fault(cell, longest))
+def _plain_structure(cell: list[Any] | tuple[Any, ...] | dict[Any, Any], longest: int, depth: int) -> Any:  # noqa: ANN401
+    if not depth:
+        return Unusable("is nested too deeply.")
+    if isinstance(cell, dict) and not all(isinstance(key, str) for key in cell):
+        return Unusable(_fault(cell, longest))
+    values = cell.values() if isinstance(cell, dict) else cell
+    entries = [plain(value, longest, depth=depth - 1) for value in values]
+    copy = dict(zip(cell, entries, strict=True)) if isinstance(cell, dict) else entries
+    characters = _characters(copy)
+    return copy if characters <= longest else Unusable(_too_long(characters, longest))
+
+
+def _characters(cell: Any) -> int:  # noqa: ANN401
+    """How many characters the texts of a cell have, with one more for each entry of a list or an object."""
+    if isinstance(cell, dict):
+        return sum(len(key) + _characters(value) + 1 for key, value in cell.items())
+    return sum(_characters(value) + 1 for value in cell) if isinstance(cell, list) else len(str(cell))
 
 
 def _fault(cell: Any, longest: int) -> str:  # noqa: ANN401
     """Why a cell is not a text or a number that a row can use; empty if it is."""
     if isinstance(cell, Unusable):
         return cell.why
-    if not isinstance(cell, _SCALARS) or cell != cell:  # noqa: PLR0124 - nan is no number, and "nan" no answer
+    if not isinstance(cell, _SCALARS):
         return f"holds {_kind(cell)}; a text or a number is needed."
     words = str(cell)
     if len(words) > longest:
@@ -204,58 +194,6 @@ def _too_long(characters: int, longest: int) -> str:
     return f"has {characters:,} characters; at most {longest:,} are allowed."
 
 
-def filled(cell: Any, column: str) -> str:  # noqa: ANN401
-    """The cell as text that is more than spaces."""
-    words = text(cell, column)
-    if not words.strip():
-        message = f"{column!r} is empty."
-        raise InvalidInput(message)
-    return words
-
-
-def texts(cell: Any, column: str) -> tuple[str, ...]:  # noqa: ANN401
-    """Every text of a list, of a JSON list of texts in the cell, or the one text of it; none empty, none twice."""
-    values = cell if isinstance(cell, list | tuple) else _json_list(cell)
-    each = (text(value, column) for value in ([cell] if values is None else values))
-    return tuple(dict.fromkeys(words for words in each if words.strip()))
-
-
-def number(cell: Any, column: str) -> float | None:  # noqa: ANN401
-    """A finite number; None where the cell is empty."""
-    words = text(cell, column).strip()
-    if not words:
-        return None
-    try:
-        value = float(cell) if isinstance(cell, bool) else float(words.replace("_", "?"))
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        message = f"{column!r} is {words[:40]!r}; a finite number is needed, with a point before decimals."
-        raise InvalidInput(message)
-    return value
-
-
-def correct_or_incorrect(cell: Any, column: str) -> float | None:  # noqa: ANN401
-    """1 for true, 1, yes, right or correct, 0 for their opposites, in any case; None where the cell is empty."""
-    words = text(cell, column).strip().lower()
-    if not words:
-        return None
-    if words not in _RIGHT | _WRONG:
-        message = f"{column!r} is {words[:40]!r}; true or false, 1 or 0, yes or no, right or wrong is needed."
-        raise InvalidInput(message)
-    return float(words in _RIGHT)
-
-
-def _json_list(cell: Any) -> list[Any] | None:  # noqa: ANN401
-    if not isinstance(cell, str) or not cell.lstrip().startswith("["):
-        return None
-    try:
-        values = json.loads(cell)
-    except (ValueError, RecursionError):
-        return None  # a text that begins with a bracket
-    return values if isinstance(values, list) and all(isinstance(value, str) for value in values) else None
-
-
 def _kind(cell: object) -> str:
-    kinds = ((dict, "an object"), (list, "a list"), (bytes, "raw bytes"), (float, "nan"))
+    kinds = ((dict, "an object"), (list, "a list"), (bytes, "raw bytes"))
     return next((name for kind, name in kinds if isinstance(cell, kind)), f"a {type(cell).__name__}")

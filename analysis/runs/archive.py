@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from analysis.answer_sets.heads import NO_HEAD
 from analysis.datasets.example import Example
-from analysis.datasets.formats import check_decoded
+from analysis.datasets.formats.parquet import check_decoded
 from analysis.runs import corrections
 from analysis.runs.create import EXAMPLES, ExamplesFile, check_examples
 from analysis.runs.job import read_status, write_status
@@ -155,7 +155,7 @@ def _parts(run: Run) -> Iterator[Run]:
 
 def _check_texts(examples: Iterable[Example], characters: int) -> None:
     for example in examples:
-        _check_most("characters of a prompt", len(example.prompt), characters)
+        _check_most("characters of a prompt", len(example.conversation or example.prompt), characters)
         _check_most("characters of an answer", len(example.answer or ""), characters)
 
 

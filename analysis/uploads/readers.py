@@ -59,7 +59,7 @@ def read_table(content: bytes, name: str, *, rows: int, characters: int, limits:
     lines = read_apart(TABLE, json.dumps(asdict(order)), upload, limits=limits, refusal=InvalidInput).split(b"\n")
     head = parsed(_Head, lines[0])
     # Line by line, so that other sessions have their turn between two rows.
-    read = (json.loads(line, object_hook=_unusable) for line in lines[1:])
+    read = (json.loads(line, object_hook=_read_back) for line in lines[1:])
     return make_table(
         order.name,
         head.columns,
@@ -98,11 +98,18 @@ def _fitting(table: Table, characters: int, room: int) -> Iterator[bytes]:
 
 
 def _line(value: Any) -> bytes:  # noqa: ANN401 - anything that JSON holds
-    return json.dumps(value, ensure_ascii=False, default=asdict).encode(errors="replace")
+    return json.dumps(value, ensure_ascii=False, default=_written).encode(errors="replace")
 
 
-def _unusable(found: dict[str, str]) -> Unusable:
-    return Unusable(**found)
+_UNUSABLE = "\0unusable"  # the one key of an object that stands for such a cell
+
+
+def _written(value: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {_UNUSABLE: value.why} if isinstance(value, Unusable) else asdict(value)
+
+
+def _read_back(found: dict[str, Any]) -> Any:  # noqa: ANN401
+    return Unusable(str(found[_UNUSABLE])) if found.keys() == {_UNUSABLE} else found
 
 
 @dataclass(frozen=True, kw_only=True)

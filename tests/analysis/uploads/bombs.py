@@ -4,6 +4,7 @@ import io
 import json
 import zipfile
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -29,6 +30,24 @@ def lists(count):
 
 def deep(depth):
     return b"[" * depth + b"]" * depth
+
+
+def xlsx_of(rows):
+    """A workbook of one sheet."""
+    book, content = openpyxl.Workbook(), io.BytesIO()
+    for row in rows:
+        book.active.append(row)
+    book.save(content)
+    return content.getvalue()
+
+
+def xlsx_of_zeros(size):
+    """A workbook that has a file of so many bytes, all zero."""
+    content = io.BytesIO(xlsx_of([["prompt"], ["Q"]]))
+    with zipfile.ZipFile(content, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("xl/more.xml", "w") as more:
+        for _ in range(size // MIB):
+            more.write(bytes(MIB))
+    return content.getvalue()
 
 
 def zipped(files, method=zipfile.ZIP_DEFLATED):

@@ -10,11 +10,13 @@ import pyarrow as pa
 import pytest
 
 from analysis.datasets import own_files
-from analysis.datasets.own_files import Columns, examples_from, guess_columns
+from analysis.datasets.columns import Columns
+from analysis.datasets.rows import examples_from
+from analysis.datasets.understood import guess_columns
 from analysis.uploads.limits import Limits
 from analysis.uploads.readers import read_table
 from rauq.errors import InvalidInput
-from tests.analysis.uploads.bombs import MIB, lists, parquet_of, written
+from tests.analysis.uploads.bombs import MIB, lists, parquet_of, written, xlsx_of, xlsx_of_zeros
 
 ROWS, CHARACTERS = 500, 8000
 SMALL = Limits(memory=768 * MIB, processor=20, wall=60)
@@ -31,7 +33,8 @@ def peak():
 HONEST = {
     "a.csv": 'prompt,answer\nOù est Évian?,En France\n1\n"2\n3",x\n'.encode(),
     "a.jsonl": b'{"prompt": "a \\u20ac", "r": ["x", 1, null], "n": 0.5, "b": true}\n[1]\n{"prompt": null}\n',
-    "a.json": b'[{"prompt": "a"}, {"prompt": "b", "c": 12345678901234567890}]',
+    "a.json": b'[{"prompt": "a"}, {"prompt": [{"x": NaN}], "c": 12345678901234567890}, {"prompt": NaN}]',
+    "a.xlsx": xlsx_of([["prompt", "n", "q"], ["Où?", 2, 0.5], [], ["=1+1", None, "x"]]),
     "a.parquet": written(pa.table({"prompt": ["a", "b", None], "r": [["x"], [], None], "q": [0.5, 1.0, 2.0]})),
 }
 
@@ -80,12 +83,13 @@ def test_rows_that_do_not_fit_into_the_answer_are_left_out_in_words():
 BOMBS = {
     "texts stored once": (lambda: parquet_of(500_000, 2_000), "a.parquet", "unpacks to more than"),
     "lists in a list": (lambda: lists(20_000_000), "a.json", "about 40,000,000 values; at most 5,000,000"),
-    "lists in a line": (lambda: b'{"a":' + lists(3_000_000) + b"}", "a.jsonl", "values; at most 1,000,000"),
+    "lists in a line": (lambda: b'{"a":' + lists(3_000_000) + b"}\n{", "a.jsonl", "values; at most 1,000,000"),
     "lists in many lines": (
         lambda: (b'{"a":' + lists(400_000) + b"}\n") * 50,
         "a.jsonl",
         "reading it takes more than 805.3 MB of memory, this host's limit. Give a smaller file",
     ),
+    "zeros in a workbook": (lambda: xlsx_of_zeros(300 * MIB), "a.xlsx", "it unpacks to more than 268.4 MB"),
     "cells in a line": (lambda: b"," * 5_000_000, "a.csv", "has 5,000,000 cells; at most 1,000,000"),
 }
 

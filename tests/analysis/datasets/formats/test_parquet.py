@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analysis.datasets.formats import TooLarge, check_decoded
+from analysis.datasets.formats.parquet import TooLarge, check_decoded
 
 LONG = "x" * 1000
 

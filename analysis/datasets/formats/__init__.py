@@ -1,0 +1,1 @@
+"""Files as programs write them, each kind read as a table."""
