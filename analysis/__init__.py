@@ -7,8 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from analysis.datasets.columns import Columns
     from analysis.datasets.example import DataSet, Example
-    from analysis.datasets.own_files import Columns, data_set
+    from analysis.datasets.rows import data_set
     from analysis.one_answer.figures import plot
     from analysis.runs.opened import Run, open_run
     from analysis.scoring import score, score_run
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["Columns", "DataSet", "Example", "Run", "data_set", "open_run", "plot", "score", "score_run"]
 
 _AT_FIRST_USE = {
-    "Columns": ".datasets.own_files",
+    "Columns": ".datasets.columns",
     "DataSet": ".datasets.example",
     "Example": ".datasets.example",
     "Run": ".runs.opened",
-    "data_set": ".datasets.own_files",
+    "data_set": ".datasets.rows",
     "open_run": ".runs.opened",
     "plot": ".one_answer.figures",
     "score": ".scoring",

@@ -11,13 +11,14 @@ import pandas as pd
 
 from analysis.datasets.example import DataSet
 from analysis.quality.measures import OWN
-from analysis.runs.create import EMBEDDED, named, prepare, request_for, whole_path
+from analysis.runs.create import EMBEDDED, named, prepare, request_for
 from analysis.runs.job import OnProgress
 from analysis.runs.manifest import Request
 from analysis.runs.opened import Run, open_run
 from analysis.runs.own import MOST_SECONDS, QualityFunction, detector_files, own_methods
 from analysis.runs.work import work
 from analysis.stores import workspace
+from rauq.checkpoints.names import whole_name
 from rauq.errors import Failure, InvalidInput
 from rauq.methods.evaluate import evaluate, evaluate_many
 from rauq.methods.method import Method
@@ -62,7 +63,7 @@ def score_run(
     ids = [one.partition("=")[0] if isinstance(one, str) else one.id for one in given]
     request = request_for(
         data,
-        model=whole_path(model),
+        model=whole_name(model),
         methods=named(
             ids, model=model, data=data, own=[*(note.id for note in own.notes), *(file.method for file in files)]
         ),

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from rauq.cli.commands import DONE, KNOWN_ERROR, add_model_options, exit_code, say
+from analysis.cli.score_options import add_score_options, run_place
+from rauq.cli.commands import DONE, KNOWN_ERROR, Parser, exit_code, named_model, say
 from rauq.errors import InvalidInput
 from rauq.labels import running
 
@@ -30,7 +31,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _run_folder(text: str) -> Path:
     """The folder of a run that is read; of one in a store, that of an up-to-date copy."""
-    place = _run_place(text)
+    place = run_place(text)
     if isinstance(place, Path):
         return place
 
@@ -49,17 +50,14 @@ def _local_path(text: str) -> Path:
     return Path(text)
 
 
-def _run_place(text: str) -> Path | str:
-    """A run that is written: its folder, or its address in a store."""
-    return text if "://" in text else Path(text)
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m analysis", description="Score a data set with RAUQ, and compare correct with incorrect answers."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add_score(commands.add_parser("score", help="generate and score answers to a data set"))
+    score = commands.add_parser("score", help="generate and score answers to a data set")
+    add_score_options(score)
+    score.set_defaults(run=_score)
     _add_methods(commands.add_parser("add-methods", help="compute further methods on the answers of a run"))
     _add_attribute(commands.add_parser("attribute", help="compute RAUQ (LIG) of a run's answers, and compare it"))
     _add_check(commands.add_parser("check", help="read all files of a run, and compare them with their checksums"))
@@ -74,119 +72,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_score(score: argparse.ArgumentParser) -> None:
-    score.description = (
-        "Generate and score answers to a data set. To resume a stopped or killed run, repeat the command, or use "
-        "--out DIR --resume."
-    )
-    score.set_defaults(run=_score)
-    asked = score.add_argument_group("model and data")
-    asked.add_argument("--model", metavar="M", help="atlas (embedded, default), a hub id, or a local folder")
-    asked.add_argument(
-        "--revision",
-        metavar="R",
-        help="branch, tag or commit of a model on the hub; default: main. A resumed run keeps its commit",
-    )
-    add_model_options(asked)
-    asked.add_argument(
-        "--data",
-        metavar="D",
-        help="a CSV, JSONL or Parquet file; atlas, or one of its families; facts or facts_few_shot, or one family as "
-        "facts=capitals; one of the paper's sets, such as sciq, or sciq=FOLDER for a local copy",
-    )
-    asked.add_argument("--correct", type=Path, metavar="FILE", help="instead of --data: a file of correct answers")
-    asked.add_argument("--incorrect", type=Path, metavar="FILE", help="with --correct: a file of incorrect answers")
-    asked.add_argument(
-        "--columns",
-        metavar="NAME=COLUMN,...",
-        help="which columns of a file to use, for example prompt=question,references=answer; default: guessed",
-    )
-    asked.add_argument("--limit", type=int, metavar="N", help="maximum number of examples")
-    asked.add_argument(
-        "--per-group", type=int, metavar="N", help="maximum number of examples per family (atlas, facts)"
-    )
-    asked.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="random seed of the limit and of sampling; default 0"
-    )
-    how = score.add_argument_group("run")
-    how.add_argument(
-        "--out", type=_run_place, required=True, metavar="DIR", help="the folder of the run, or s3://BUCKET/NAME"
-    )
-    how.add_argument("--resume", action="store_true", help="resume the run in --out with its own options")
-    how.add_argument(
-        "--parent",
-        type=int,
-        metavar="PID",
-        help="stop, as on Ctrl-C, once this process, which started the job, has ended",
-    )
-    how.add_argument(
-        "--threads",
-        type=int,
-        metavar="N",
-        help="threads that torch computes with, which decide how sums round; default: those of this process",
-    )
-    how.add_argument(
-        "--mixed",
-        action="store_true",
-        help="allow machines that round differently from the one that the run was started on; near ties may then give "
-        "other tokens",
-    )
-    how.add_argument("--on", metavar="ADDRESS", help="answer on Ray: ray for this machine, or ray://HOST:PORT")
-    how.add_argument(
-        "--models-per-gpu", type=int, default=1, metavar="N", help="with --on: models that share a GPU; default 1"
-    )
-    how.add_argument("--batch-size", type=int, metavar="B", help="examples in a batch; default 8")
-    how.add_argument(
-        "--max-new-tokens", type=int, metavar="N", help="maximum answer length; default: that of the data set, else 128"
-    )
-    how.add_argument(
-        "--methods",
-        nargs="+",
-        metavar="ID",
-        help="ids of methods; default: rauq msp perplexity mean_token_entropy; no-download: all without another model; "
-        "tad=FILE: a supervised method with its detector; "
-        "module:method: one of your own, of a Python file in this folder, to be named again with --resume",
-    )
-    how.add_argument(
-        "--method-seconds",
-        type=float,
-        metavar="S",
-        help="the most that a method of your own may take for an answer; default 30",
-    )
-    how.add_argument(
-        "--samples", type=int, metavar="K", help="samples per answer, for methods that compare samples; default 5"
-    )
-    how.add_argument("--nli", metavar="M", help="hub id or folder of a model for natural-language inference")
-    how.add_argument("--similarity", metavar="M", help="hub id or folder of a sentence-similarity model")
-    how.add_argument("--tagger", metavar="M", help="name or folder of a spaCy model that finds keywords")
-    how.add_argument("--idf", type=Path, metavar="FILE", help="document frequencies from python -m analysis idf")
-    how.add_argument(
-        "--quality",
-        metavar="ID",
-        help="measure of answer quality, such as contains (the answer names a reference), exact_match, token_f1, "
-        "rouge_l; default for a file: contains for short references, else token_f1",
-    )
-    how.add_argument("--weights", type=Path, metavar="DIR", help="folder of the model that --quality needs, if any")
-    how.add_argument(
-        "--layers",
-        choices=("middle", "all"),
-        help="layers whose attention is stored; default: middle",
-    )
-    how.add_argument("--offsets", type=int, metavar="N", help="keys back whose attention is stored; default: 2")
-    how.add_argument(
-        "--keep",
-        metavar="NAME,...",
-        help="extras of the traces to store, such as lookback,hidden_layers; default: none",
-    )
-
-
 def _add_methods(added: argparse.ArgumentParser) -> None:
     added.description = (
         "Compute methods on the stored answers of a finished run, without its model. Extras that they need must have "
         "been stored with --keep; methods that compare samples cannot be added."
     )
     added.set_defaults(run=_methods)
-    added.add_argument("folder", type=_run_place, metavar="DIR", help="the folder of the run")
+    added.add_argument("folder", type=run_place, metavar="DIR", help="the folder of the run")
     added.add_argument(
         "--methods", nargs="+", required=True, metavar="ID", help="ids of methods, or ID=FILE with a detector"
     )
@@ -351,6 +243,12 @@ def _add_idf(idf: argparse.ArgumentParser) -> None:
 def _score(options: argparse.Namespace) -> int:
     from analysis.cli.score import score
 
+    if options.out is None and not options.dry_run:
+        message = "A run needs a folder: give --out DIR. With --dry-run nothing is written."
+        raise InvalidInput(message)
+    if options.model:
+        named = named_model(options.model, revision=options.revision)
+        options.model, options.revision = named.source, named.revision
     return score(options)
 
 

@@ -5,15 +5,12 @@
 
 import argparse
 import os
-import re
 import signal
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import fields, replace
-from importlib import import_module
+from dataclasses import replace
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import Any
 
 import pandas as pd
@@ -25,26 +22,30 @@ from rich.text import Text
 
 from analysis.answer_sets.sides import groups_note
 from analysis.answer_sets.tables import strata_table, summary_table
+from analysis.cli.own_methods import is_hosted, is_own, load_own, words_of
+from analysis.datasets.columns import Columns, columns_of
 from analysis.datasets.example import DataSet, spread
 from analysis.datasets.names import FACT_SETS, PER_GROUP, load
-from analysis.datasets.own_files import Columns, correct_and_incorrect, guess_columns, read_file
+from analysis.datasets.own_files import read_file
+from analysis.datasets.rows import correct_and_incorrect
 from analysis.datasets.twelve import PAPER_SETS
+from analysis.datasets.understood import UnclearColumns, guess_columns
 from analysis.methods.comparison import WITHIN
 from analysis.methods.tables import ranking_table
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
 from analysis.runs import answering
-from analysis.runs.create import about_unknown_methods, bytes_per_answer, named, prepare, request_for, whole_path
+from analysis.runs.create import about_unknown_methods, bytes_per_answer, named, prepare, request_for
 from analysis.runs.job import Status
-from analysis.runs.manifest import FEWEST_OFFSETS, Manifest, Request
+from analysis.runs.manifest import FEWEST_OFFSETS, Request
 from analysis.runs.opened import Run, about_corrections, about_machines, open_run
-from analysis.runs.own import MOST_SECONDS, DetectorFile, Own, OwnMethod, collected, detector_files, note_of
+from analysis.runs.own import DetectorFile, Own, detector_files
 from analysis.runs.work import Source, answered_here, work
 from analysis.stores import Workspace, is_store, workspace
-from rauq.cli.commands import model_options
+from rauq.checkpoints.names import whole_name
+from rauq.cli.commands import model_options, stop_texts
 from rauq.errors import InvalidInput
 from rauq.labels import number, running, size
-from rauq.methods.method import Method
 from rauq.trace.trace import Kind
 
 
@@ -176,7 +177,7 @@ def _text(value: str) -> Text:
 
 _ASKED = (
     *("model", "revision", "device", "device_map", "dtype", "kind"),
-    *("columns", "limit", "per_group", "batch_size", "max_new_tokens"),
+    *("columns", "limit", "per_group", "batch_size", "max_new_tokens", "stop", "no_stop"),
 )
 _JUDGES = ("nli", "similarity", "tagger")
 _HOW = ("methods", "samples", *_JUDGES, "idf", "quality", "weights", "layers", "offsets", "keep", "threads")
@@ -205,6 +206,8 @@ class Signals:
 def score(options: argparse.Namespace) -> int:
     """Run the command, and return its exit code."""
     console = Console(stderr=True, highlight=False)
+    if options.dry_run:
+        return _dry_run(options, Console(highlight=False))
     own = load_own(words_of(options.methods), seconds=options.method_seconds)
     source = _source(options, own)
     with _workspace(options.out) as space, _signals(options.parent) as asked, shown(console) as tell:
@@ -214,6 +217,15 @@ def score(options: argparse.Namespace) -> int:
     if status.state == "stopped":
         return 128 + (asked.number or signal.SIGINT)
     print_summary(Console(highlight=False), open_run(space.folder))
+    return 0
+
+
+def _dry_run(options: argparse.Namespace, console: Console) -> int:
+    """Print how the data set is read, without a model and without a run."""
+    data = _data(options, whole_name(options.model or "atlas"))
+    _print_reading(data, console)
+    console.print(f"{len(data.examples):,} rows accepted, {len(data.rejected):,} left out.")
+    _print_quality(options.quality or data.quality, "" if options.quality else data.quality_reason, console)
     return 0
 
 
@@ -269,7 +281,7 @@ def _prepare(options: argparse.Namespace, space: Workspace, own: Own, console: C
 
 
 def _prepare_new(options: argparse.Namespace, space: Workspace, own: Own, console: Console) -> None:
-    model = whole_path(options.model or "atlas")
+    model = whole_name(options.model or "atlas")
     ids = {note.module: note.id for note in own.notes}
     words, files = _with_detectors([ids.get(word, word) for word in words_of(options.methods)])
     given = (*ids.values(), *(file.method for file in files))
@@ -293,10 +305,11 @@ def _prepare_new(options: argparse.Namespace, space: Workspace, own: Own, consol
         samples=options.samples,
         seed=options.seed,
         threads=options.threads,
-        **{name: whole_path(value) for name in _JUDGES if (value := getattr(options, name))},
+        **{name: whole_name(value) for name in _JUDGES if (value := getattr(options, name))},
         idf=str(options.idf.resolve()) if options.idf else None,
     )
-    _print_quality(prepare(space.folder, data, request, name=space.name), console)
+    manifest = prepare(space.folder, data, request, name=space.name)
+    _print_quality(manifest.request.quality, manifest.quality_reason, console)
     _print_size(data, request, console)
 
 
@@ -306,10 +319,10 @@ def _with_detectors(words: Sequence[str]) -> tuple[list[str], tuple[DetectorFile
     return [word.partition("=")[0] for word in words], files
 
 
-def _print_quality(manifest: Manifest, console: Console) -> None:
-    if manifest.quality_reason:
-        chosen = f"Quality: {measure(manifest.request.quality).name} (--quality chooses another). "
-        console.print(running(chosen + manifest.quality_reason), soft_wrap=True, markup=False)
+def _print_quality(quality: str, reason: str, console: Console) -> None:
+    if reason:
+        chosen = f"Quality: {measure(quality).name} (--quality chooses another). "
+        console.print(running(chosen + reason), soft_wrap=True, markup=False)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:
@@ -340,7 +353,15 @@ def _print_size(data: DataSet, request: Request, console: Console) -> None:
 
 
 def _data(options: argparse.Namespace, model: str) -> DataSet:
-    columns = _columns(options.columns) if options.columns else None
+    try:
+        data, stop = _loaded(options, model), stop_texts(options)
+        return data if stop is None else replace(data, stop=stop)
+    except UnclearColumns as unclear:
+        raise InvalidInput(unclear.for_shell) from unclear
+
+
+def _loaded(options: argparse.Namespace, model: str) -> DataSet:
+    columns = columns_of(options.columns) if options.columns else None
     if options.data and not (options.correct or options.incorrect):
         kind = _kind(options, model)
         return load(
@@ -379,23 +400,10 @@ def _kind(options: argparse.Namespace, model: str) -> Kind:
     return inspect_model(model, revision=options.revision).kind
 
 
-def _columns(text: str) -> Columns:
-    known = [field.name for field in fields(Columns)]
-    pairs = [part.partition("=")[::2] for part in text.split(",")]
-    found = {name.strip(): column.strip() for name, column in pairs if name.strip() != "references"}
-    references = tuple(column.strip() for name, column in pairs if name.strip() == "references")
-    unknown = [name for name in found if name not in known]
-    if unknown or "prompt" not in found or not all((*found.values(), *references)):
-        message = (
-            f"--columns {text}: give NAME=COLUMN, separated by commas, prompt among them; the names are "
-            f"{', '.join(known)}, and references may be given several times."
-        )
-        raise InvalidInput(message)
-    return Columns(references=references, **found)
-
-
 def _print_reading(data: DataSet, console: Console) -> None:
     """Say how the data set was read, and which rows were left out."""
+    if data.understood:
+        console.print(running(f"Read as: {data.understood}."), soft_wrap=True, markup=False)
     for note in data.notes:
         console.print(running(note), soft_wrap=True, markup=False)
     for row in data.rejected[:_MOST_REJECTED]:
@@ -414,83 +422,3 @@ def _signals(parent: int | None) -> Iterator[Signals]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-HOSTED_VARIABLE = "RAUQ_HOSTED"
-
-_WORD = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
-
-
-def is_hosted() -> bool:
-    """Whether this process belongs to an app that strangers use."""
-    return os.environ.get(HOSTED_VARIABLE, "") not in ("", "0")
-
-
-def words_of(options: Sequence[str] | None) -> tuple[str, ...]:
-    """What --methods names, each once; names are separated by spaces or commas."""
-    return tuple(dict.fromkeys(word for option in options or () for word in option.split(",") if word))
-
-
-def is_own(word: str) -> bool:
-    """Whether a word names a method of the user's own."""
-    return ":" in word and "=" not in word
-
-
-def load_own(words: Sequence[str], *, seconds: float | None = None) -> Own:
-    """Import the methods of the user's own among these words, since its user names them in this command.
-
-    Python finds a module as any other; `python -m analysis` looks into the current folder first. What a run's manifest
-    names is never imported.
-
-    Raises:
-        InvalidInput: a host, a word that is not module:attribute, a module that is not found or fails, or an attribute
-            that is missing, no `rauq.Method`, or none that a run can have.
-    """
-    own = [word for word in words if is_own(word)]
-    if own and is_hosted():
-        message = f"A host imports no methods: leave {own[0]} out."
-        raise InvalidInput(message)
-    return collected([_loaded(word) for word in own], seconds=MOST_SECONDS if seconds is None else seconds)
-
-
-def _loaded(word: str) -> tuple[Method, OwnMethod]:
-    name, _, attribute = word.partition(":")
-    if not _WORD.fullmatch(word) or name.endswith(".py"):
-        message = (
-            f"Got the method {word!r}; give module:attribute, such as my_module:my_method for my_method in "
-            "my_module.py, and run the command in the folder of that file."
-        )
-        raise InvalidInput(message)
-    module = _imported(name)
-    method = vars(module).get(attribute)
-    if method is None:
-        there = [key for key, value in vars(module).items() if isinstance(value, Method)]
-        message = f"{name} has no {attribute}; its methods are {', '.join(there) or 'none'}."
-        raise InvalidInput(message)
-    note = note_of(method, module=word, content=_content(module))
-    return method, note
-
-
-def _imported(name: str) -> ModuleType:
-    """The module as Python finds it, or else in the current folder, where a script that pip installed does not look."""
-    if str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
-    try:
-        return import_module(name)
-    except (Exception, SystemExit) as error:
-        missing = error.name if isinstance(error, ModuleNotFoundError) else None
-        if missing and f"{name}.".startswith(f"{missing}."):
-            message = f"No module {name!r} in {Path.cwd()} or among the installed ones. Run the command in its folder."
-        else:
-            message = (
-                f"{name} cannot be imported ({type(error).__name__}: {error}). Correct it; python {name}.py runs it."
-            )
-        raise InvalidInput(message) from error
-
-
-def _content(module: ModuleType) -> bytes | None:
-    """The bytes of its file; None where it has none."""
-    try:
-        return Path(module.__file__ or "").read_bytes()
-    except (OSError, AttributeError):
-        return None

@@ -6,10 +6,12 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from analysis.normalisation import num_words
 from rauq.errors import InvalidInput
+
+_LATER = frozenset({"wrong", "conversation"})  # fields that examples have had since fingerprints exist
 
 LONGEST_NAME = 5  # words: answers repeat a short reference, and paraphrase a longer one
 _SHARE = 0.9  # of the rows: a few long titles among names change nothing
@@ -20,7 +22,8 @@ class Example:
     """One prompt, and what the data set states about correct answers to it.
 
     `references`: accepted answers. `source`: the text that a summary or a translation is made from. `question`: what
-    is asked, without worked examples; the prompt where that is all there is. `answer`: text to be scored as it is;
+    is asked, without worked examples; the prompt where that is all there is. `conversation`: the messages that end with
+    the prompt, as a list in JSON; "" where the prompt is all there is. `answer`: text to be scored as it is;
     None: the model answers. `quality`: how good that answer is, from the user; higher is better. `group` tells task
     families or languages apart, `stratum` the rows of a group, `error_label` the kind of error. `facts`: texts that
     carry the fact wherever they stand in the answer. `wrong`: texts in the given answer that are incorrect.
@@ -28,6 +31,7 @@ class Example:
 
     id: str
     prompt: str
+    conversation: str = ""
     references: tuple[str, ...] = ()
     source: str = ""
     question: str = ""
@@ -44,6 +48,11 @@ class Example:
         """The question without worked examples, or the prompt where that is all there is."""
         return self.question or self.prompt
 
+    @property
+    def given(self) -> str | list[dict[str, Any]]:
+        """What the model is given: the messages of the conversation, or the prompt."""
+        return json.loads(self.conversation) if self.conversation else self.prompt
+
 
 @dataclass(frozen=True)
 class Rejected:
@@ -57,15 +66,17 @@ class Rejected:
 class DataSet:
     """Examples in order, the rows that were rejected, and how they are meant to be answered and judged.
 
-    `notes`: sentences on how the rows were read, such as how many were left out. `quality` is the id of a measure of
-    `analysis.quality`, and `quality_reason` says why it was chosen. `stop=None`: a newline for a base model, none for
-    instruct. `chat`: whether the model's chat template is applied; None: where it has one.
+    `understood`: what the columns of a file were taken for, in one line. `notes`: sentences on how the rows were read,
+    such as how many were left out. `quality` is the id of a measure of `analysis.quality`, and `quality_reason` says
+    why it was chosen. `stop=None`: a newline for a base model, none for instruct. `chat`: whether the model's chat
+    template is applied; None: where it has one.
     """
 
     name: str
     examples: tuple[Example, ...]
     rejected: tuple[Rejected, ...] = ()
     notes: tuple[str, ...] = ()
+    understood: str = ""
     quality: str = "none"
     quality_reason: str = ""
     max_new_tokens: int = 128
@@ -79,7 +90,7 @@ class DataSet:
 
 
 def fingerprint(examples: Iterable[Example]) -> str:
-    """The sha256 of examples as one list in JSON, as it was before they had wrong texts."""
+    """The sha256 of examples as one list in JSON, without the later fields that are empty."""
     digest, before = hashlib.sha256(b"["), ""
     for example in examples:
         row = json.dumps(_fields(example), sort_keys=True)
@@ -90,7 +101,7 @@ def fingerprint(examples: Iterable[Example]) -> str:
 
 
 def _fields(example: Example) -> dict[str, object]:
-    return {name: value for name, value in asdict(example).items() if name != "wrong" or value}
+    return {name: value for name, value in asdict(example).items() if name not in _LATER or value}
 
 
 def not_empty(data: DataSet) -> DataSet:

@@ -6,12 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
+from analysis.datasets.columns import Columns
 from analysis.datasets.example import DataSet, Example, not_empty, spread
 from analysis.datasets.facts.tables import FAMILIES as FACT_FAMILIES
 from analysis.datasets.facts.tables import Fact, facts
-from analysis.datasets.own_files import Columns, examples_from, guess_columns, read_file
+from analysis.datasets.own_files import read_file
 from analysis.datasets.paper_set import load_paper_set
+from analysis.datasets.rows import examples_from
 from analysis.datasets.twelve import PAPER_SETS
+from analysis.datasets.understood import known_columns
 from rauq.atlas import evaluation
 from rauq.atlas.evaluation import FAMILIES, Family
 from rauq.errors import DataSetNotFound, InvalidInput
@@ -171,4 +174,4 @@ def _own_file(name: str, columns: Columns | None) -> DataSet:
         )
         raise DataSetNotFound(message)
     table = read_file(Path(name))
-    return examples_from(table, columns or guess_columns(table))
+    return examples_from(table, columns or known_columns(table))

@@ -145,7 +145,7 @@ def _samples(
     request = evaluation.request
     seeds = [int(np.random.SeedSequence((request.seed, number)).generate_state(1)[0]) for number, _ in batch]
     return evaluation.lm.sample_batch(
-        [example.prompt for _, example in batch],
+        [example.given for _, example in batch],
         seeds=seeds,
         k=request.samples,
         batch_size=max(1, _ROWS // request.samples),
@@ -215,7 +215,8 @@ def batches_of(examples: Sequence[Example], size: int) -> list[list[int]]:
     """
 
     def likeness(place: int) -> tuple[str, int]:
-        return examples[place].group, len(examples[place].prompt) + len(examples[place].answer or "")
+        one = examples[place]
+        return one.group, len(one.conversation or one.prompt) + len(one.answer or "")
 
     asked = [place for place, example in enumerate(examples) if example.answer is None]
     given = [place for place, example in enumerate(examples) if example.answer is not None]
@@ -315,7 +316,7 @@ def _run(evaluation: Evaluation, examples: Sequence[Example], cancel: "Cancel") 
     lm, request = evaluation.lm, evaluation.request
     how: dict[str, Any] = {"chat": request.chat, "extras": evaluation.extras, "idf": evaluation.judges.idf}
     how["offsets"] = max(request.offsets, NUM_BANDS)  # means are stored of more offsets than weights
-    prompts = [example.prompt for example in examples]
+    prompts = [example.given for example in examples]
     answers = [example.answer for example in examples if example.answer is not None]
     if answers:
         pairs = list(zip(prompts, answers, strict=True))

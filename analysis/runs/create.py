@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
@@ -37,7 +36,6 @@ from analysis.runs.manifest import (
 from analysis.runs.own import changed, check_unseen, needs_of, row_of
 from analysis.runs.shard import ALIGNMENTS, LIGHT, OFFSETS
 from analysis.typed_json import parsed
-from rauq.checkpoints.folders import looks_like_path
 from rauq.checkpoints.kinds import AUTO
 from rauq.errors import InvalidInput, RunError
 from rauq.methods.method import Need
@@ -55,10 +53,7 @@ ROWS = 4096  # of the examples that are read at once to find one of them
 _TEXT, _TEXTS = pa.string(), pa.list_(pa.string())
 _SCHEMA = pa.schema(
     [
-        *[
-            (name, _TEXT)
-            for name in ("id", "prompt", "source", "question", "answer", "group", "stratum", "error_label")
-        ],
+        *[(name, _TEXT) for name in "id prompt conversation source question answer group stratum error_label".split()],
         *[(name, _TEXTS) for name in ("references", "facts", "wrong")],
         ("quality", pa.float64()),
     ]
@@ -121,7 +116,8 @@ class ExamplesFile:
     def read(self, numbers: range) -> tuple[Example, ...]:
         """The examples of these successive numbers."""
         rows = self.table(numbers).to_pylist()
-        rows = [row | {"wrong": row["wrong"] or []} for row in rows]  # older runs have no such column
+        # older runs have no such columns
+        rows = [row | {"wrong": row["wrong"] or [], "conversation": row["conversation"] or ""} for row in rows]
         try:
             return parsed(tuple[Example, ...], json.dumps(rows))
         except ValueError as error:
@@ -308,13 +304,6 @@ def check_judges(request: Request) -> None:
 
 def _wanted(method: str, given: Collection[Need]) -> list[Need]:
     return [need for need in _FROM_ELSEWHERE if need in needs_of(method) and need not in given]
-
-
-def whole_path(model: str) -> str:
-    """The full path of a folder or a file, so that the run can be resumed from any folder."""
-    path = os.path.expanduser(model)  # noqa: PTH111 - a Path raises where a name is no possible path
-    is_here = model != EMBEDDED and os.path.exists(path)  # noqa: PTH110 - the same
-    return os.path.abspath(path) if is_here or looks_like_path(model) else model  # noqa: PTH100 - links stay: they have the names
 
 
 def request_for(data: DataSet, *, model: str, **changes: Any) -> Request:  # noqa: ANN401 - the fields of a request

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
-from rauq.checkpoints.folders import CONFIGS, GGUF, find_installed, is_gguf
+from rauq.checkpoints.folders import CONFIGS, GGUF, find_installed, is_gguf, looks_like_path
 from rauq.checkpoints.named import OWN_NAMES, offered_models
 from rauq.errors import InvalidInput, ModelNotFound
 
@@ -75,6 +75,20 @@ def read_name(name: str | os.PathLike[str], *, revision: str | None = None) -> M
         message = f"{typed} names the revision {found.revision}, and {revision} is asked for. Leave out one of them."
         raise InvalidInput(message)
     return replace(found, revision=found.revision or revision)
+
+
+def whole_name(model: str) -> str:
+    """What a model's name means, with the full path of a folder or a file: a run can be resumed from any folder.
+
+    Raises:
+        ModelNotFound: the name means nothing; see `read_name`.
+    """
+    found = read_name(model)
+    path = os.path.expanduser(found.source)  # noqa: PTH111 - a Path raises where a name is no possible path
+    is_here = found.source not in OWN_NAMES and os.path.exists(path)  # noqa: PTH110 - the same
+    if is_here or looks_like_path(path):
+        return os.path.abspath(path)  # noqa: PTH100 - links stay: they have the names
+    return f"{found.source}@{found.revision}" if found.revision else found.source
 
 
 def hub_ids(path: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from analysis import on_ray
-from analysis.cli.score import HOSTED_VARIABLE
+from analysis.cli.own_methods import HOSTED_VARIABLE
 from analysis.datasets.names import load
 from analysis.on_ray import Loaded, _Pool, _Worker, ray_source
 from analysis.runs.create import prepare, request_for

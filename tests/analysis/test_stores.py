@@ -10,7 +10,7 @@ from moto.server import ThreadedMotoServer
 
 from analysis import stores
 from analysis.cli.main import main
-from analysis.cli.score import HOSTED_VARIABLE
+from analysis.cli.own_methods import HOSTED_VARIABLE
 from analysis.datasets.names import load
 from analysis.runs.create import prepare, request_for
 from analysis.runs.job import Status

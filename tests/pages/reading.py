@@ -25,9 +25,14 @@ def open_page(name, state=(), **query):
     return page.run()
 
 
+def drawn_views(page):
+    """The linked views that are on the page: one, or none; the key of the tab's job is a component too."""
+    return [one for one in page.get("bidi_component") if one.proto.component_name.endswith("linked_views")]
+
+
 def views(page):
     """What the linked views were given to draw, their numbers as arrays."""
-    (component,) = page.get("bidi_component")
+    (component,) = drawn_views(page)
     data = json.loads(component.proto.json)
     arrays = {name: np.frombuffer(b64decode(text), "<f4") for name, text in data.get("arrays", {}).items()}
     steps = np.frombuffer(b64decode(data.get("weights", "")), "<u2").astype(float)

@@ -49,8 +49,8 @@ class Request:
     """What the user asked for: an answer to generate, or one to score (`answer`), or one that branches off another.
 
     `context` are the messages before the prompt, `template_options` variables of the chat template. `sampling=None` is
-    greedy. `stop`: a text that ends the answer; "" for the model's usual one. `end`: whether the end token is appended
-    to `answer`; None: for an instruct model.
+    greedy. `stop`: a text that ends the answer; "" for the model's usual one, None for no text at all. `end`: whether
+    the end token is appended to `answer`; None: for an instruct model.
     """
 
     model: ModelChoice
@@ -61,7 +61,7 @@ class Request:
     context: tuple[Message, ...] = ()
     template_options: TemplateOptions = field(default_factory=dict)
     sampling: Sampling | None = None
-    stop: str = ""
+    stop: str | None = ""
     end: bool | None = None
 
     @property
@@ -97,9 +97,9 @@ def check_answer(request: Request) -> None:
     """
     branch = request.branch
     answers = [request.answer, *([branch.origin.answer, branch.instead] if branch else [])]
-    hosting.check_text("prompt", "".join([*(message.content for message in request.context), request.prompt]))
+    hosting.check_text("prompt", "".join([*(message.text for message in request.context), request.prompt]))
     hosting.check_text("template options", "".join(map(str, request.template_options.values())))
-    hosting.check_text("stop", request.stop)
+    hosting.check_text("stop", request.stop or "")
     for answer in answers:
         hosting.check_text("answer", answer if isinstance(answer, str) else "")
     hosting.check_number("new tokens", request.max_new_tokens, hosting.limits().new_tokens)
@@ -267,7 +267,7 @@ def _generate(lm: "LanguageModel", job: Job) -> None:
         request.conversation,
         template_options=request.template_options,
         max_new_tokens=request.max_new_tokens,
-        stop=request.stop or None,
+        stop=_stop(request),
         chat=request.branch.origin.chat_applied if request.branch else None,
         answer_prefix=_prefix(lm, request),
         last_row=True,
@@ -318,7 +318,7 @@ def _generate_together(lm: "LanguageModel", jobs: Sequence[Job]) -> None:
                 batch_size=len(jobs),
                 template_options=request.template_options,
                 max_new_tokens=request.max_new_tokens,
-                stop=request.stop or None,
+                stop=_stop(request),
                 last_row=True,
                 watches=[_watch(job, together=len(jobs)) for job in jobs],
             )
@@ -400,6 +400,11 @@ def _note_progress(job: Job, so_far: Callable[[], Trace], *, share: float) -> No
             job.so_far = so_far()
         ended = time.monotonic()
         job.so_far_due = ended + max(_PROGRESS_SECONDS, (ended - begun) / share)
+
+
+def _stop(request: Request) -> str | tuple[()] | None:
+    """Return the argument of `generate`: a text, none at all, or None for the model's usual one."""
+    return () if request.stop is None else request.stop or None
 
 
 def _sampling(sampling: Sampling | None) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def check_run(request: "Request", examples: "Iterable[Example]") -> None:
     hosting.check_number("samples", request.samples, most.samples)
     hosting.check_number("rows in a batch", request.batch_size, most.batch)
     for example in examples:
-        hosting.check_text("prompt", example.prompt)
+        hosting.check_text("prompt", example.conversation or example.prompt)
         hosting.check_text("answer", example.answer or "")
 
 
@@ -193,6 +193,7 @@ def clear_left(is_connected: Callable[[str], bool]) -> list[str]:
     A running job of theirs is stopped first, and their runs are deleted once it has ended.
     """
     left = store().left(is_connected)
+    store().keyed.expire()
     for name, gone in left.items():
         store().answers.release(name)
         working = [run for run in _runs(gone.folder) if is_held(run)] if gone.folder else []

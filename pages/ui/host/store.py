@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 MOST_ANSWERS_BYTES = 256 * 2**20  # of kept answers: 35 of 200 tokens with 32 layers of 32 heads
 MOST_ANSWERS = 2_000
+MOST_UNSEEN = 16  # jobs that ended while no tab showed them
+UNSEEN_SECONDS = 600.0  # that such a job is kept
 _READ_AT_ONCE = 2  # uploads: a process that reads one takes up to 1.5 GiB and a core
 _READ_SECONDS = 60.0  # that an upload waits until it is read
 _POLL_SECONDS = 0.1  # seconds between checks whether a waiting job was stopped
@@ -200,6 +202,65 @@ class JobRegistry:
             self.jobs.pop(job, None)
 
 
+class Keyed(Protocol):
+    """A job that a tab can find again."""
+
+    @property
+    def live(self) -> bool:
+        """Whether it is still running."""
+
+
+@dataclass(eq=False)
+class KeyedJobs:
+    """Jobs by a key that cannot be guessed and that only the tab has which began them: loaded again, it goes on there.
+
+    All that run are kept, and of those that ended unseen the latest, for some minutes; the oldest come first.
+    """
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    jobs: OrderedDict[str, Any] = field(default_factory=OrderedDict)
+    ended: dict[str, float] = field(default_factory=dict)
+
+    def hold(self, job: Keyed) -> str:
+        """Keep a job and return its key."""
+        key = secrets.token_urlsafe(12)
+        with self.lock:
+            self._expire()
+            self.jobs[key] = job
+        return key
+
+    def find(self, key: str) -> Any:  # noqa: ANN401 - as it was given
+        """Return the job of a key; None if it has been seen, or ended too long ago."""
+        with self.lock:
+            self._expire()
+            return self.jobs.get(key)
+
+    def unseen(self) -> list[tuple[str, Any]]:
+        """Return all jobs whose result no tab has shown yet, with their keys, the latest first."""
+        with self.lock:
+            self._expire()
+            return list(reversed(self.jobs.items()))
+
+    def release(self, key: str) -> None:
+        """Drop a job, whose result has been shown."""
+        with self.lock:
+            self.jobs.pop(key, None)
+            self._expire()
+
+    def expire(self) -> None:
+        """Drop those that ended too long ago."""
+        with self.lock:
+            self._expire()
+
+    def _expire(self) -> None:
+        now = time.monotonic()
+        ended = [key for key, job in self.jobs.items() if not job.live]
+        self.ended = {key: self.ended.get(key, now) for key in ended}
+        for place, key in enumerate(reversed(ended)):
+            if place >= MOST_UNSEEN or now - self.ended[key] > UNSEEN_SECONDS:
+                del self.jobs[key]
+
+
 @dataclass(eq=False)
 class KeptAnswer:
     """An answer that links refer to, the visitor who has it kept, and the sessions that use it."""
@@ -318,6 +379,7 @@ class Store:
     loaded: Loaded = field(default_factory=Loaded)
     queues: "WeakKeyDictionary[Any, Queue]" = field(default_factory=WeakKeyDictionary)
     jobs: JobRegistry = field(default_factory=JobRegistry)
+    keyed: KeyedJobs = field(default_factory=KeyedJobs)
     counts: Counts = field(default_factory=Counts)
     starting: threading.Lock = field(default_factory=threading.Lock)
     speeds: dict[ModelChoice, float] = field(default_factory=dict)

@@ -8,6 +8,7 @@ import streamlit as st
 from pages.ui.host import cache, hosting
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Job, Request, begin, check_answer, refused
+from pages.ui.host.store import store
 from pages.ui.host.uploads import uploaded
 from pages.ui.shared import answer_fields, state, url_state
 from pages.ui.shared.answer_fields import end_field, end_of_form, sampling_fields, sampling_of_form
@@ -133,6 +134,7 @@ _STOP_HELP = (
     "A text that ends the answer and stays in it. Empty: a line break for a base model, none for a chat model. Every "
     "answer also ends with the model's end token."
 )
+_NO_STOP_HELP = "The answer goes on past line breaks, up to the model's end token or the most new tokens."
 MOST_MEGABYTES = LARGEST_UPLOAD // 2**20
 _EXAMPLE, _UPLOAD, _COUNT = "_example", "_upload", "_count"
 _TEMPLATED = "it already contains chat template markup, so no template is applied"
@@ -190,9 +192,10 @@ def _switch_task() -> None:
 
 def _more_label() -> str:
     """Name what is not the default in the closed drawer."""
-    sampling, stop = sampling_of_form(), st.session_state.get(state.STOP_AT)
+    sampling, stop = sampling_of_form(), _stop()
     given = [] if sampling is None else [f"temperature {sampling.temperature:g}, seed {sampling.seed}"]
-    return f"More: {', '.join([*given, *(['stop text'] if stop else [])])}" if given or stop else "More"
+    given += ["no stop text"] if stop is None else ["stop text"] if stop else []
+    return f"More: {', '.join(given)}" if given else "More"
 
 
 def _more_fields() -> None:
@@ -205,7 +208,9 @@ def _more_fields() -> None:
             "placeholder": "the model's usual end",
             "persist_state": "session",
         }
-        st.text_input("Stop at", key=state.STOP_AT, **options)
+        no_stop = bool(st.session_state.get(state.NO_STOP))
+        st.text_input("Stop at", key=state.STOP_AT, disabled=no_stop, **options)
+        st.toggle("Stop at no text", key=state.NO_STOP, help=_NO_STOP_HELP, persist_state="session")
         sampling_fields()
     open_form()
 
@@ -252,6 +257,26 @@ def fill_for_next(wanted: Asked) -> None:
     st.session_state[state.IN_FORM] = filled_by
 
 
+def fill_with(request: Request) -> None:
+    """Fill the form with a request that was made in another session, exactly, so that it is the form's own."""
+    model = request.model
+    fill_for_next(
+        Asked(
+            prompt=request.prompt,
+            answer=request.answer,
+            model=model.name,
+            kind=model.kind,
+            max_new_tokens=request.max_new_tokens,
+            context=request.context,
+            template_options=request.template_options,
+            sampling=request.sampling,
+            end=request.end,
+        )
+    )
+    stop = {state.STOP_AT: request.stop or "", state.NO_STOP: request.stop is None}
+    st.session_state.update({state.DEVICE: model.device, state.DTYPE: model.dtype} | stop)
+
+
 def context() -> tuple[Message, ...]:
     """Return the messages before the prompt: the form's system prompt, if any, and the conversation so far."""
     system = printable(st.session_state.get(state.SYSTEM) or "")
@@ -281,9 +306,15 @@ def current_request() -> Request:
         context=context(),
         template_options=values.get(state.OPTIONS, {}),
         sampling=sampling_of_form() if values.get(state.TASK) != READ else None,
-        stop=printable(values.get(state.STOP_AT) or "") if values.get(state.TASK) != READ else "",
+        stop=_stop() if values.get(state.TASK) != READ else "",
         end=end_of_form() if values.get(state.TASK) == READ else None,
     )
+
+
+def _stop() -> str | None:
+    """Return the text that ends the answer: "" for the model's usual one, None for none."""
+    values = st.session_state
+    return None if values.get(state.NO_STOP) else printable(values.get(state.STOP_AT) or "")
 
 
 def run_buttons(request: Request, *, live: Job | None) -> None:
@@ -327,6 +358,7 @@ def run() -> None:
         request = current_request()
         missing = _missing(request)
         job = st.session_state[state.JOB] = refused(request, InvalidInput(missing)) if missing else Job(request)
+        st.session_state[state.JOB_KEY] = store().keyed.hold(job)
         begin(job)
 
 

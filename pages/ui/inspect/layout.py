@@ -12,7 +12,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 import rauq
 from pages.ui.host import hosting
 from pages.ui.host.jobs import Job, Request, poll_seconds
-from pages.ui.inspect import form
+from pages.ui.host.store import store
+from pages.ui.inspect import form, own_job
 from pages.ui.inspect.added_heads import added_heads_line
 from pages.ui.inspect.branch import (
     act_on_branch,
@@ -28,6 +29,7 @@ from pages.ui.inspect.drawers import EXPORT, OPEN, drawer_links, open_drawer, pr
 from pages.ui.inspect.form import EXAMPLES, run, show_messages, take, task_name
 from pages.ui.inspect.linked_views import live_views, payload, show_views
 from pages.ui.inspect.reference import Reference, finish_reference, front, judged_payload, reference
+from pages.ui.inspect.remedies import has_template, offer_remedies
 from pages.ui.inspect.settings import more_attention, offer_probability, scoring_drawer, take_more_attention
 from pages.ui.inspect.verdict import apply_event, known_verdict, verdict_payload
 from pages.ui.shared import answers, selection, state, url_state
@@ -95,6 +97,7 @@ def inspect_page() -> None:
         stop_branch()  # it would be ahead of the new answer, and out of sight
         follow(live_job)
     else:
+        own_job.offer_other()
         for problem in filter(None, (refusal, damage)):
             show_error(problem)
         if refusal and found:
@@ -102,6 +105,7 @@ def inspect_page() -> None:
         _main(scored, request, is_new=job is None)
     with bar:
         count = _bar(scored, request, live=live_job)
+    own_job.remember()
     state.show_notices()
     url_state.remember(PAGE)
     if not live_job:
@@ -200,6 +204,7 @@ def _finished() -> Shown | None:
     if job is None or job.trace is None:
         return None
     shown = Shown(name=state.show(job.trace), trace=job.trace)
+    store().keyed.release(st.session_state.get(state.JOB_KEY, ""))
     del st.session_state[state.JOB]  # last: if this script run is interrupted before, the next one takes the answer
     return shown
 
@@ -288,9 +293,14 @@ _NAMES: dict[Kind, str] = {"base": "base model", "instruct": "chat model"}
 
 
 def offer_other_kind(trace: Trace) -> None:
-    """Offer to treat the model as the other kind, if its kind is not settled by the paper's list or a short name."""
+    """Offer to treat the model as the other kind, if its kind is not settled by the paper's list or a short name.
+
+    Without a chat template no model can be a chat model.
+    """
     listed = trace.model == state.ATLAS or bool(find_preset(trace.model) or find_named(trace.model))
     if listed or hosting.is_hosted() or chosen_model().name != trace.model:
+        return
+    if trace.kind == "base" and not has_template(trace):
         return
     other = _OTHER[trace.kind]
     reason = "" if st.session_state.get(state.KIND) == trace.kind else ", judging by its name and chat template"
@@ -358,6 +368,7 @@ _WAYS_BACK = {
 
 def show_answer(shown: Shown, score: Score) -> None:
     """Show a scored answer."""
+    offer_remedies(shown.trace, score)
     offer_other_kind(shown.trace)
     offer_probability(shown.trace, score.settings)
     if shown.trace.messages[:-1]:

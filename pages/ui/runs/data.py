@@ -1,7 +1,6 @@
 """Where the examples of a new run come from, and a preview of them with every rejected row."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -11,19 +10,13 @@ import streamlit as st
 
 from analysis.datasets.example import DataSet, Example, Rejected
 from analysis.datasets.names import EMBEDDED_SETS, FACT_FORMS, FACT_SETS, PLAIN, embedded_set, fact_set, load
-from analysis.datasets.own_files import (
-    ENDINGS,
-    LARGEST_UPLOAD,
-    Columns,
-    correct_and_incorrect,
-    examples_from,
-    guess_columns,
-)
+from analysis.datasets.own_files import ENDINGS, LARGEST_UPLOAD
 from analysis.datasets.table import Table
 from analysis.datasets.twelve import PAPER_SETS
 from analysis.exports.csv_text import csv_table
 from pages.ui.host import cache, hosting, uploads
 from pages.ui.host.hosting import ModelChoice
+from pages.ui.runs.columns import data_set_of_columns, guess
 from pages.ui.shared.errors import in_full, printable, show_error
 from pages.ui.shared.model_form import checked, chosen_model
 from pages.ui.shared.state import ATLAS
@@ -31,6 +24,7 @@ from rauq.errors import RauqError
 from rauq.labels import lines, running
 from rauq.trace.trace import Kind
 
+_PROVISIONAL = "Until you answer the question, read as"
 _FIRST = 100  # examples in the preview
 _LONGEST = 2_000  # characters of a cell
 _ROW, _HEAD = 35, 38  # pixels
@@ -56,8 +50,13 @@ _LONG = ("question", "answer", "references", "source", "facts", "wrong")
 _WIDTHS = {name: st.column_config.Column(width=260 if name == "question" else 130) for name in _LONG}
 
 
-def preview(data: DataSet) -> None:
-    """Show how many rows are accepted and rejected, the first accepted ones and all rejected ones."""
+def preview(data: DataSet, *, provisional: bool) -> None:
+    """Show how the columns were read, how many rows are accepted, the first of these, and all rejected ones.
+
+    `provisional`: something about the columns is still asked.
+    """
+    if data.understood:
+        st.text(lines(f"{_PROVISIONAL if provisional else 'Read as'}: {data.understood}."))
     st.markdown(f"**{_rows(len(data.examples))} accepted, {_rows(len(data.rejected))} rejected.**")
     for note in data.notes:
         st.text(lines(note))
@@ -135,123 +134,6 @@ def _rows(count: int) -> str:
     return f"{count:,} row{'' if count == 1 else 's'}"
 
 
-_COLUMN, _MADE = "new_run_column_", "_new_run_made"
-_REFERENCES = "references"
-_LABELS = {
-    "prompt": "Prompt",
-    "answer": "Answer to score",
-    "quality": "Quality, a number",
-    "correct": "Correct or not",
-    "group": "Group",
-    "stratum": "Stratum",
-    "error_label": "Kind of error",
-    "facts": "Facts",
-    "wrong": "Wrong texts",
-    "source": "Source text",
-    "question": "Question only",
-    "id": "Id",
-}
-_HELP = {
-    "answer": "If empty, the model generates the answer.",
-    "quality": "Quality of the answer; higher is better.",
-    "correct": "true or false, 1 or 0, yes or no, right or wrong.",
-    "group": "Separates tasks or languages in the figures.",
-    "stratum": "Separates rows within a group, such as easy and hard ones.",
-    "error_label": "For example factual or reasoning, as in the paper's error analysis.",
-    "facts": "Texts that carry the fact, wherever they occur in the answer.",
-    "wrong": "Texts in the given answer that are incorrect, for the view Wrong tokens.",
-    "source": "The text that is summarised or translated.",
-    "question": "The prompt without worked examples; some measures need it.",
-    "id": "Without one, rows are identified by their number.",
-}
-_MORE = ("group", "stratum", "error_label", "facts", "wrong", "source", "question", "id")
-
-
-def data_set_of_columns(table: Table, incorrect: Table | None = None) -> DataSet:
-    """Draw the choice of columns of a table, and of a second one of incorrect answers; return the examples.
-
-    Raises:
-        InvalidInput: columns that cannot be combined.
-    """
-    _fields(table, judged=incorrect is None)
-    return _made(table, incorrect, _chosen())
-
-
-def guess(table: Table, *, answered: bool = False) -> None:
-    """Choose columns by their names; `answered`: a column of answers is required."""
-    columns = guess_columns(table)
-    if answered and columns.references and not columns.answer:
-        columns = replace(columns, answer=columns.references[0], references=())
-    for name, value in asdict(columns).items():
-        st.session_state[_COLUMN + name] = list(value) if name == _REFERENCES else value
-
-
-def _fields(table: Table, *, judged: bool) -> None:
-    """Draw the fields; `judged`: whether columns may give the quality of the answers."""
-    _column("prompt", table)
-    left, right = st.columns(2, gap="small")
-    with left:
-        _references(table)
-    with right:
-        _column("answer", table)
-    if judged and st.session_state.get(_COLUMN + "answer"):
-        with left:
-            _column("quality", table)
-        with right:
-            _column("correct", table)
-    used = [_LABELS[name].lower() for name in _MORE if st.session_state.get(_COLUMN + name)]
-    with st.expander(f"More columns: {', '.join(used)}" if used else "More columns"):
-        places = st.columns(2, gap="small")
-        for number, name in enumerate(_MORE):
-            with places[number % 2]:
-                _column(name, table)
-
-
-def _references(table: Table) -> None:
-    st.multiselect(
-        "References",
-        table.columns,
-        key=_COLUMN + _REFERENCES,
-        format_func=_shown,
-        placeholder="No column",
-        help="Correct answers; several columns, or a list in one column, give several references.",
-        persist_state="session",
-    )
-
-
-def _column(name: str, table: Table) -> None:
-    st.selectbox(
-        _LABELS[name],
-        table.columns,
-        index=0 if name == "prompt" else None,
-        key=_COLUMN + name,
-        format_func=_shown,
-        help=_HELP.get(name),
-        placeholder="No column",
-        persist_state="session",
-    )
-
-
-def _shown(column: str) -> str:
-    return printable(running(column))
-
-
-def _chosen() -> Columns:
-    values = {field.name: st.session_state.get(_COLUMN + field.name) for field in fields(Columns)}
-    return Columns(**values | {_REFERENCES: tuple(values[_REFERENCES] or ())})
-
-
-def _made(table: Table, incorrect: Table | None, columns: Columns) -> DataSet:
-    """Return the examples, built once per choice, since building 100,000 rows outlasts a script run."""
-    asked = (table, incorrect, columns)  # tables are equal only if identical
-    if (kept := st.session_state.get(_MADE)) is not None and kept[0] == asked:
-        made: DataSet = kept[1]
-        return made
-    made = correct_and_incorrect(table, incorrect, columns) if incorrect else examples_from(table, columns)
-    st.session_state[_MADE] = (asked, made)
-    return made
-
-
 NAME, COPY = "new_run_paper", "new_run_copy"
 _LOADED = "_new_run_loaded"
 _COPY_HELP = "A folder saved by the `datasets` library, or one with the data set's files. If empty, the hub is used."
@@ -307,7 +189,7 @@ FILE, TWO_FILES, EMBEDDED, FACTS, PAPER = "A file", "Two files", "Embedded", "Fa
 SOURCE, EMBEDDED_NAME, FACTS_NAME = "new_run_source", "new_run_embedded", "new_run_facts"
 ANSWERS, CORRECT, INCORRECT = "answers", "correct", "incorrect"
 _UPLOAD, _READ = "new_run_upload_", "_new_run_read_"
-_ONE = "CSV, JSONL or Parquet: one row for each prompt, with answers to score, or without."
+_ONE = "CSV, JSONL, Excel or Parquet: one row for each prompt, with answers to score, or without."
 _TWO = "One file of correct answers and one of incorrect answers, with the same columns."
 
 

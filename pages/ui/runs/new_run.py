@@ -26,6 +26,7 @@ from analysis.runs.manifest import Request, StoredLayers
 from pages.ui.host import cache, hosting
 from pages.ui.host.session_runs import begin_job, create_run, free_name, runs_folder
 from pages.ui.runs import query
+from pages.ui.runs.columns import open_doubts
 from pages.ui.runs.data import data_fields, preview
 from pages.ui.shared import state
 from pages.ui.shared.errors import message_text, show_error
@@ -369,6 +370,7 @@ def _tokens(data: DataSet) -> int:
 
 _NOTHING = "Accepted rows will appear here, and rejected rows with the reason."
 _NO_START = "The run can be started once there are examples."
+_ANSWER_FIRST = "The run can be started once the question in step 1 is answered."
 
 
 def new_run() -> None:
@@ -387,7 +389,7 @@ def new_run() -> None:
         if data is None:
             st.caption(_NOTHING)
         else:
-            preview(data)
+            preview(data, provisional=bool(data.understood and open_doubts()))
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.header("3 Model", anchor=False)
@@ -396,6 +398,9 @@ def new_run() -> None:
         st.header("4 Start", anchor=False)
         if data is None:
             st.caption(_NO_START)
+            return
+        if data.understood and open_doubts():
+            st.caption(_ANSWER_FIRST)
             return
         if query.is_heads() and (missing := query.missing_for_heads(data)):
             st.text(missing)

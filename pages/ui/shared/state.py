@@ -16,9 +16,10 @@ def recordings() -> tuple[Recorded, ...]:
 
 
 PROMPT, ANSWER, TASK, MODEL, OTHER_MODEL, LIMIT = "prompt", "answer", "task", "model", "other_model", "max_new_tokens"
-STOP_AT = "stop_at"  # the text that ends an answer
+STOP_AT, NO_STOP = "stop_at", "no_stop"  # the text that ends an answer, and whether none does
 SYSTEM, EARLIER, OPTIONS = "system", "_earlier", "_template_options"
 JOB, UNREADABLE = "_job", "_unreadable"
+JOB_KEY = "_job_key"  # by which a tab that is loaded again finds its job
 IN_FORM = "_in_form"  # what the form was last filled with: a request, or the name of an answer
 GENERATE, READ = "generate", "paste"
 DEVICE, DTYPE, KIND, AUTO = "device", "dtype", "kind", "auto"

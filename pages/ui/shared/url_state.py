@@ -270,8 +270,11 @@ def asking(trace: Trace) -> Asked:
     ended = trace.stop_reason == "eos"
     is_usual_stop = trace.kind == "base" and trace.answer.endswith("\n")  # another one is in no link
     sampled = trace.sampling is not None and _is_offered(trace.sampling) and trace.stop_reason != "cancelled"
-    if (trace.stop_reason == "stop" and not is_usual_stop) or not (
-        (trace.is_greedy or sampled) and length <= MOST_TOKENS
+    went_on = trace.kind == "base" and "\n" in trace.answer.rstrip("\n")  # past the usual stop
+    if (
+        (trace.stop_reason == "stop" and not is_usual_stop)
+        or went_on
+        or not ((trace.is_greedy or sampled) and length <= MOST_TOKENS)
     ):
         end = None if ended == (trace.kind == "instruct") else ended
         return _asked(trace, kind=kind, answer=trace.answer, end=end)

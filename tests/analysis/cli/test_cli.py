@@ -140,9 +140,9 @@ def no_model(monkeypatch):
         (["--data", "atlas", "--correct", "x.csv"], "Give either --data"),
         (["--correct", "x.csv", "--incorrect", "x.csv", "--per-group", "3"], "Give a limit instead"),
         (["--data", "{table}", "--per-group", "3"], "Give a limit instead"),
-        (["--data", "{table}", "--columns", "prompt"], "give NAME=COLUMN"),
+        (["--data", "{table}", "--columns", "prompt"], "give FIELD=COLUMN"),
         (["--data", "{table}", "--columns", "answer=answer"], "prompt among them"),
-        (["--data", "{table}", "--columns", "prompt=question,luck=right"], "give NAME=COLUMN"),
+        (["--data", "{table}", "--columns", "prompt=question,luck=right"], "give FIELD=COLUMN"),
         (["--data", "{table}", "--columns", "prompt=nothing"], "no column 'nothing'"),
         (["--data", "atlas", "--limit", "2", "--methods", "luck"], "Unknown method 'luck'"),
         (["--data", "atlas", "--limit", "2", "--methods", "luq"], "Add --nli microsoft/deberta-large-mnli"),
@@ -154,6 +154,8 @@ def no_model(monkeypatch):
         (["--data", "atlas", "--limit", "2", "--keep", "hiden"], "Got hiden to keep; give some of max_attention"),
         (["--data", "atlas", "--limit", "2", "--offsets", "1"], "Got 1 offsets"),
         (["--resume", "--keep", "hidden"], "leave out --keep"),
+        (["--resume", "--no-stop"], "leave out --no-stop"),
+        (["--data", "{table}", "--stop", ""], "give a text, or --no-stop for none"),
     ],
 )
 def test_bad_input_is_one_line_before_a_model_loads(arguments, complaint, table, tmp_path, capsys):
@@ -163,6 +165,38 @@ def test_bad_input_is_one_line_before_a_model_loads(arguments, complaint, table,
     assert said.out == ""
     assert complaint in said.err.splitlines()[-1]
     assert not out.exists()
+
+
+@pytest.mark.usefixtures("no_model")
+def test_a_dry_run_says_how_a_file_is_read_and_writes_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("question,answer,hallucination\nWhere?,Here,no\nWhen?,Now,yes\n,,no\n")
+    assert main.main(["score", "--data", "a.csv", "--dry-run"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == (
+        "Read as: prompt: question, such as 'Where?'; answer to score: answer, such as 'Here'; verdict: hallucination, "
+        "no = correct."
+    )
+    assert lines[1:3] == ["Row 3 is left out: 'question' is empty.", "2 rows accepted, 1 left out."]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+    assert main.main(["score", "--data", "a.csv"]) == 2
+    assert "A run needs a folder: give --out DIR" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_model")
+@pytest.mark.parametrize("how", [["--dry-run"], ["--out", "run"]])
+def test_a_file_with_two_readings_stops_the_command_with_both(how, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("prompt,response,label\nWhere?,Here,1\nWhen?,Now,0\n")
+    capsys.readouterr()
+    assert main.main(["score", "--data", "a.csv", *how]) == 2
+    said = capsys.readouterr().err
+    for side in ("correct", "incorrect"):
+        assert f"If 1 means {side}, give --columns prompt=prompt,answer=response,{side}=label" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+    columns = "prompt=prompt,answer=response,incorrect=label"
+    assert main.main(["score", "--data", "a.csv", "--columns", columns, "--dry-run"]) == 0
+    assert "verdict: label, 0 = correct" in capsys.readouterr().out
 
 
 def test_a_revision_is_asked_for(table, tmp_path, monkeypatch):
@@ -176,13 +210,15 @@ def test_a_revision_is_asked_for(table, tmp_path, monkeypatch):
     assert read_status(tmp_path / "run").message == "org/name in v1"
 
 
-def test_device_precision_and_kind_reach_the_run(model, table, tmp_path):
-    command = ["score", "--model", model, "--data", table, *COLUMNS]
-    chosen = ["--device", "cpu", "--dtype", "bfloat16", "--kind", "auto"]
+def test_device_precision_kind_and_stops_reach_the_run(model, table, tmp_path, capsys):
+    command = ["score", "--model", f"'{model}/config.json'", "--data", table, *COLUMNS]
+    chosen = ["--device", "cpu", "--dtype", "bfloat16", "--kind", "auto", "--stop", "-\\n", "--stop", "."]
     assert main.main([*command, "--out", str(tmp_path / "run"), *chosen]) == 0
     manifest = open_run(tmp_path / "run").manifest
     assert (manifest.request.device, manifest.request.dtype, manifest.request.kind) == ("cpu", "bfloat16", None)
     assert manifest.answerer.dtype == "bfloat16"
+    assert (manifest.request.stop, manifest.request.model) == (("-\n", "."), model)
+    assert f"Read '{model}/config.json' as {model}." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["--resume"], ["--data", "no-such-set"]])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.cli import main
-from analysis.cli.score import HOSTED_VARIABLE, is_own, load_own, words_of
+from analysis.cli.own_methods import HOSTED_VARIABLE, is_own, load_own, words_of
 from analysis.runs.job import read_status
 from analysis.runs.manifest import read_manifest
 from analysis.runs.opened import open_run

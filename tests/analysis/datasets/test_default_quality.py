@@ -3,7 +3,9 @@
 import pytest
 
 from analysis.datasets.example import Example, default_quality
-from analysis.datasets.own_files import examples_from, guess_columns, read_table
+from analysis.datasets.own_files import read_table
+from analysis.datasets.rows import examples_from
+from analysis.datasets.understood import guess_columns
 
 LONG = "Because the light of the Sun is scattered by the air."
 

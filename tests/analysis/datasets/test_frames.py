@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 
 import analysis
-from analysis.datasets.own_files import examples_from, guess_columns, read_table
+from analysis.datasets.own_files import read_table
+from analysis.datasets.rows import examples_from
+from analysis.datasets.understood import guess_columns
 from rauq.errors import InvalidInput
 
 ROWS = [
@@ -25,7 +27,7 @@ def test_rows_are_those_of_a_file():
     found = analysis.data_set(pd.DataFrame(ROWS))
     assert found.examples == from_file.examples
     assert found.rejected == from_file.rejected
-    assert [row.row for row in found.rejected] == [3, 4]
+    assert [row.row for row in found.rejected] == [3]
     assert (found.quality, from_file.quality, found.name) == ("given", "given", "data frame")
 
 
@@ -81,7 +83,7 @@ def test_a_column_that_is_not_there_is_refused():
 
 
 def test_rows_beyond_the_most_are_said(monkeypatch):
-    monkeypatch.setattr("analysis.datasets.own_files.MOST_IN_A_FILE", 2)
+    monkeypatch.setattr("analysis.datasets.rows.MOST_IN_A_FILE", 2)
     found = analysis.data_set(pd.DataFrame({"prompt": list("abcd")}))
     assert len(found.examples) == 2
     assert "2 more were left out" in found.notes[0]

@@ -5,8 +5,11 @@ from decimal import Decimal
 
 import pytest
 
-from analysis.datasets.own_files import Columns, correct_and_incorrect, examples_from, guess_columns, read_table
+from analysis.datasets.columns import Columns
+from analysis.datasets.own_files import read_table
+from analysis.datasets.rows import correct_and_incorrect, examples_from
 from analysis.datasets.table import make_table
+from analysis.datasets.understood import guess_columns
 from rauq.errors import InvalidInput
 
 PROMPT = Columns(prompt="prompt")
@@ -42,6 +45,7 @@ def test_every_column_goes_to_its_field():
     (example,) = examples_from(table_of(row), columns).examples
     assert vars(example) == {
         **{"id": "7", "prompt": "Say 2?", "references": ("two", "2", "II"), "source": "A text.", "question": "2?"},
+        "conversation": "",
         **{"answer": "2", "quality": 0.25, "group": "maths", "stratum": "easy", "error_label": "factual"},
         "facts": ("2",),
         "wrong": ("II", "3"),
@@ -121,8 +125,8 @@ def test_correct_and_incorrect_columns(words):
         ({"prompt": "x" * 100_001}, "100,001 characters; at most 100,000"),
         ({"prompt": "Q", "a": ""}, "'a' is empty"),
         ({"prompt": "Q", "a": "A", "r": [["nested"]]}, "'r' holds a list"),
-        ({"prompt": "Q", "a": "A", "r": {"text": "x"}}, "'r' holds an object"),
-        ({"prompt": "Q", "a": "A", "c": "maybe"}, "'c' is 'maybe'; true or false"),
+        ({"prompt": "Q", "a": "A", "r": {"page": "x"}}, "'r' holds an object"),
+        ({"prompt": "Q", "a": "A", "c": "maybe"}, "'c' is 'maybe'; a verdict such as true or false"),
         ({"prompt": "Q", "a": "A", "id": "used"}, "the id 'used' is used by an earlier row"),
         ({"prompt": "Q", "a": "A", "id": " "}, "'id' is empty"),
     ],
@@ -192,14 +196,14 @@ def test_two_files_of_correct_and_of_incorrect_answers():
                 prompt="prompt",
                 question="question",
                 answer="answer",
-                quality="score",
+                correct="correct",
                 group="category",
                 id="id",
             ),
         ),
         ("x,y", Columns(prompt="x")),
         ("id", Columns(prompt="id")),
-        ("question,label,score", Columns(prompt="question", references=("label",))),
+        ("question,label,score", Columns(prompt="question")),
     ],
 )
 def test_guesses_of_columns_can_be_used(header, guessed):

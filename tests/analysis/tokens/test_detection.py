@@ -8,7 +8,9 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 import rauq
 from analysis.cli import main
-from analysis.datasets.own_files import examples_from, guess_columns, read_table
+from analysis.datasets.own_files import read_table
+from analysis.datasets.rows import examples_from
+from analysis.datasets.understood import guess_columns
 from analysis.quality.facts import stated_facts
 from analysis.quality.judgement import Thresholds, load_statements
 from analysis.runs.library import bundled_folder

@@ -8,7 +8,7 @@ from pages.ui.host.store import store
 from pages.ui.inspect.drawers import EXPORT, OPEN
 from pages.ui.shared import state
 from tests.pages.conftest import NAME
-from tests.pages.reading import finished, interpreted, shown_trace, views
+from tests.pages.reading import drawn_views, finished, interpreted, shown_trace, views
 from tests.traces import make_trace
 
 
@@ -45,7 +45,7 @@ def test_the_link_of_an_answer_that_is_gone_says_so_and_offers_to_generate_it(op
     page = open_app(**query).run()
     assert page.title[0].value == "The answer of this link is no longer in memory"
     assert page.code[0].value == trace.prompt
-    assert not page.get("bidi_component")
+    assert not drawn_views(page)
     page = finished(page.button(key="run_link").click().run())
     assert not page.exception
     assert shown_trace(page).prompt == trace.prompt

@@ -11,7 +11,7 @@ from pages.ui.shared import state
 from rauq.recorded import answers as recorded
 from tests.answers import random_trace
 from tests.imports import MODELS, imported_after
-from tests.pages.reading import charts, choose, interpreted, settings_of, views
+from tests.pages.reading import drawn_views, charts, choose, interpreted, settings_of, views
 from tests.traces import make_trace
 
 PIECES = (b" The", b" capital", b" is", b" Lima", b".", b"\n")
@@ -31,7 +31,7 @@ def test_without_an_answer_the_page_says_what_to_do(open_app):
     assert not page.exception
     assert "Type a prompt above" in interpreted(page)
     assert [button.label for button in page.button if button.key.startswith("start_")] == [e.name for e in EXAMPLES]
-    assert not page.get("bidi_component")
+    assert not drawn_views(page)
 
 
 def test_an_answer_is_shown_with_its_largest_collapse_first(open_app, trace):
@@ -129,7 +129,7 @@ def test_the_first_picture_needs_neither_torch_nor_figures():
     code = (
         "from streamlit.testing.v1 import AppTest\n"
         "page = AppTest.from_file('app.py', default_timeout=60).run()\n"
-        "assert not page.exception and len(page.get('bidi_component')) == 1\n"
+        "assert not page.exception and len(page.get('bidi_component')) == 2\n"
     )
     assert imported_after(code, (*MODELS, "analysis.one_answer.figures", "analysis.exports", "analysis.runs")) == []
 

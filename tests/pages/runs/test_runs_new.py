@@ -40,7 +40,7 @@ def embedded(page, name="places", examples=3):
 def test_a_file_becomes_a_run_and_its_job_answers_it(runs):
     page = upload(open_form(), CSV)
     assert not page.exception
-    assert column(page, "prompt").value == "question"
+    assert column(page, "prompt").value == ["question"]
     assert column(page, "answer").value == "answer"
     assert column(page, "correct").value == "right"
     assert column(page, "group").value == "task"
@@ -113,6 +113,29 @@ def test_columns_can_be_mapped_otherwise(monkeypatch):
     examples = read_examples(begun[0])
     assert examples[0].references == ("Lyon is in France.", "places")
     assert examples[0].answer is None
+
+
+def test_what_has_two_likely_readings_is_asked_before_a_run_can_start(monkeypatch):
+    begun = without_a_job(monkeypatch)
+    rows = "".join(f"Question {n}?,Answer {n},{n % 2}\n" for n in range(6))
+    page = upload(open_form(), f"prompt,response,label\n{rows}".encode())
+    (question,) = page.radio
+    assert question.label == "Does 1 in 'label' mean that an answer is correct, or that it is incorrect?"
+    assert question.value is None
+    assert "Until you answer the question, read as: prompt: prompt" in said(page)
+    assert "start_run" not in keys(page)
+    page = question.set_value(question.options[1]).run()
+    assert not page.exception
+    assert not page.radio
+    assert (
+        "Read as: prompt: prompt, such as 'Question 0?'; answer to score: response, such as 'Answer 0'; verdict: "
+        in (said(page))
+    )
+    assert "label, 0 = correct" in said(page)
+    page = page.button(key="turn_verdict").click().run()
+    assert "label, 1 = correct" in said(page)
+    start(page)
+    assert [example.quality for example in read_examples(begun[0])] == [0, 1] * 3
 
 
 def without_a_job(monkeypatch):
@@ -308,7 +331,7 @@ def test_a_visit_to_another_page_keeps_the_form():
     assert "3 rows accepted, 3 rows rejected." in captions(page)
     assert "places.csv, uploaded before" in said(page)
     assert column(page, "group").value is None
-    assert column(page, "prompt").value == "question"
+    assert column(page, "prompt").value == ["question"]
     assert page.text_input(key="new_run_name").value == "typed"
 
 

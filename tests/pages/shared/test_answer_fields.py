@@ -99,11 +99,15 @@ def test_a_pasted_answer_gets_the_end_token_where_the_form_says_so(open_app):
 
 
 def test_the_other_kind_is_one_click_away(open_app, tmp_path):
-    folder = str(save_tiny(tmp_path / "tiny"))
-    page = open_app(prompt="Where is it?", model=folder, max_new_tokens="3")
-    assert "other_kind" not in {button.key for button in page.button}
+    folder = save_tiny(tmp_path / "tiny")
+    page = open_app(prompt="Where is it?", model=str(folder), max_new_tokens="3")
     page = finished(page.button("run").click().run())
     assert shown_trace(page).kind == "base"
+    assert "other_kind" not in {button.key for button in page.button}, "it has no chat template"
+    (folder / "chat_template.jinja").write_text(CHATML.text)
+    base = folder.rename(tmp_path / "tiny-base")
+    page = open_app(prompt="Where is it?", model=str(base), max_new_tokens="3")
+    page = finished(page.button("run").click().run())
     assert page.button("other_kind").label == "Treat as chat model"
     assert "Treated as a base model, judging by its name and chat template." in [c.value for c in page.caption]
     page.session_state[state.TASK] = state.READ

@@ -60,10 +60,10 @@ def mean_of_last_five(i):
 
 
 STEPS = {  # what comes after alpha * s_i, from token i, its weight a and the confidence before it
-    "rauq": lambda i, a, c: (1 - ALPHA) * a * c,  # noqa: ARG005
-    "no_attention": lambda i, a, c: (1 - ALPHA) * c,  # noqa: ARG005
-    "no_recurrence": lambda i, a, c: (1 - ALPHA) * a,  # noqa: ARG005
-    "previous_probability": lambda i, a, c: (1 - ALPHA) * a * SIGNAL[i - 1],  # noqa: ARG005
+    "rauq": lambda i, a, c: (1 - ALPHA) * a * c,
+    "no_attention": lambda i, a, c: (1 - ALPHA) * c,
+    "no_recurrence": lambda i, a, c: (1 - ALPHA) * a,
+    "previous_probability": lambda i, a, c: (1 - ALPHA) * a * SIGNAL[i - 1],
     "minus_mean": lambda i, a, c: (1 - ALPHA) * (a - mean_so_far(i)) * c,
     "minus_recent_mean": lambda i, a, c: (1 - ALPHA) * (a - mean_of_last_five(i)) * c,
     "ratio_to_mean": lambda i, a, c: (1 - ALPHA) * a / (mean_so_far(i) + 1e-10) * c,

@@ -15,9 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from analysis.datasets.columns import Columns
 from analysis.datasets.example import DataSet
-from analysis.datasets.own_files import Columns, correct_and_incorrect, examples_from, guess_columns, read_table
+from analysis.datasets.own_files import read_table
+from analysis.datasets.rows import correct_and_incorrect, examples_from
 from analysis.datasets.table import Table
+from analysis.datasets.understood import guess_columns
 from analysis.runs.create import check_examples, prepare, read_examples, request_for
 from rauq.detectors.added_heads import AddedHeads, Scale
 from rauq.detectors.added_heads import read as read_detector
