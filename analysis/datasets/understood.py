@@ -254,6 +254,8 @@ def understand(table: Table) -> Understanding:
     found |= _choices(left) or _references(left, doubts, chat=chat)
     if not found.get("choices"):
         found |= _answer(left, found["references"], doubts, chat=chat)
+    if named is None and not left.columns:  # all were taken for other things
+        return Understanding(columns=Columns(prompt=table.columns[0]), doubts=(_which_prompt(table.columns),))
     prompt = named or _other_prompt(left, doubts)
     found |= _prompt(left, prompt, is_answered=chat or bool(found.get("answer")))
     found |= {field: _take(left, names) for field, names in column_names.OTHERS.items() if field not in found}
@@ -418,12 +420,14 @@ def _other_prompt(left: _Left, doubts: list[Doubt]) -> _Seen:
     """The one column of prose where none is called like a prompt; asked where there are several."""
     likely = [one for one in left.unread if one.is_prose] or left.unread or left.columns
     if len(likely) > 1:
-        options = [
-            Option(f"the prompts are in {one.column!r}", {"prompt": one.column}) for one in likely[:_MOST_OPTIONS]
-        ]
-        doubts.append(Doubt("Which column holds the prompts? None is called prompt or question.", tuple(options)))
+        doubts.append(_which_prompt([one.column for one in likely]))
     left.columns.remove(likely[0])
     return likely[0]
+
+
+def _which_prompt(columns: Sequence[str]) -> Doubt:
+    options = [Option(f"the prompts are in {column!r}", {"prompt": column}) for column in columns[:_MOST_OPTIONS]]
+    return Doubt("Which column holds the prompts? None is called prompt or question.", tuple(options))
 
 
 def _prompt(left: _Left, prompt: _Seen, *, is_answered: bool) -> dict[str, Any]:

@@ -270,6 +270,10 @@ ASKED_ABOUT = {
             "prompt=passage,prompt=question,source=passage,question=question",
         ],
     ),
+    "nothing but choices": (
+        lambda q, a, w, n: {"options": [a, w], "answer": n % 2},
+        ["prompt=options", "prompt=answer"],
+    ),
     "no known name": (lambda q, a, w, n: {"left": q, "right": a}, ["prompt=left", "prompt=right"]),
     "a label, no known prompt": (
         lambda q, a, w, n: {"left": q, "remark": f"R{n}", "response": w, "label": n % 2},

@@ -5,7 +5,6 @@ import io
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import fields
 from pathlib import Path
 from random import Random
 from shutil import rmtree
@@ -15,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analysis.datasets.columns import Columns
+from analysis.datasets.columns import FIELDS, SEPARATORS, SEVERAL, Columns
 from analysis.datasets.example import DataSet
 from analysis.datasets.own_files import read_table
 from analysis.datasets.rows import correct_and_incorrect, examples_from
@@ -161,9 +160,9 @@ def _check_new_run(data: DataSet, folder: Path) -> None:
 
 
 def _with_any_columns(table: Table, rng: Random) -> DataSet:
-    names = {field.name: rng.choice((None, *table.columns)) for field in fields(Columns)}
-    some = tuple(rng.choices(table.columns, k=rng.randint(0, 3)))
-    return examples_from(table, Columns(**names | {"prompt": rng.choice(table.columns), "references": some}))
+    names: dict[str, Any] = {name: rng.choice((None, *table.columns)) for name in FIELDS}
+    names |= {name: tuple(rng.choices(table.columns, k=rng.randint(0, 3))) for name in SEVERAL}
+    return examples_from(table, Columns(**names, separator=rng.choice(("", *SEPARATORS))))
 
 
 def _as_two_files(table: Table, rng: Random) -> DataSet:

@@ -44,6 +44,7 @@ _SETTINGS = (
 _PROMPTS = ("Question: Where is Oslo?\nAnswer:", "German: Hund\nEnglish:", "?")
 _ANSWERS = (" In Norway.\n", " dog", "…")
 _ISOLATES = dict.fromkeys(map(ord, "\N{FIRST STRONG ISOLATE}\N{POP DIRECTIONAL ISOLATE}"))  # inserted on purpose
+_JOINERS = dict.fromkeys(map(ord, "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"))  # letters are written with them
 
 
 class Answer(NamedTuple):
@@ -100,7 +101,7 @@ def check_answer(trace: Trace, settings: Settings) -> None:
     scored = score(trace, settings)
     said = words(trace, scored)
     assert math.isnan(scored.uncertainty) == bool(scored.reasons.uncertainty)
-    assert "".join(said).translate(_ISOLATES).isprintable()
+    assert "".join(said).translate(_ISOLATES | _JOINERS).isprintable()
     json.dumps(payload(trace, scored, said), allow_nan=False).encode()
     _check_exports(trace, scored)
 
