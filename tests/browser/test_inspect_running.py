@@ -39,6 +39,17 @@ def test_a_job_survives_a_switch_of_pages(page, server):
     expect(page.get_by_label("Prompt")).to_have_value(ENDLESS)
 
 
+def test_a_tab_that_is_loaded_again_finds_the_answer_that_it_asked_for(page, server):
+    begin_long(page, server)
+    page.reload()
+    live = page.locator(".views.live .headline", has_text="Generating")
+    expect(live.or_(page.locator(".source", has_text=ENDLESS))).to_be_visible()
+    expect(page.get_by_label("Prompt")).to_have_value(ENDLESS)
+    expect(page.locator(".source", has_text=ENDLESS)).to_be_visible()
+    expect(page).to_have_url(re.compile("kept="))
+    page.wait_for_function("() => sessionStorage.getItem('rauq-job') === null")
+
+
 def test_control_and_enter_send_what_was_typed(page, server):
     page.goto(f"{server}/?example=unknown-place")
     rested(page)

@@ -11,7 +11,7 @@ from pages.ui.shared import state
 from rauq.recorded import answers as recorded
 from tests.answers import random_trace
 from tests.imports import MODELS, imported_after
-from tests.pages.reading import drawn_views, charts, choose, interpreted, settings_of, views
+from tests.pages.reading import charts, choose, drawn_views, interpreted, settings_of, views
 from tests.traces import make_trace
 
 PIECES = (b" The", b" capital", b" is", b" Lima", b".", b"\n")

@@ -10,6 +10,7 @@ from pages.ui.shared.url_state import Asked, asking, read_asked
 from rauq.arguments import Sampling
 from rauq.trace.trace import Alternative
 from tests.architectures import save_tiny
+from tests.chat_templates import CHATML
 from tests.pages.reading import finished, shown_trace
 from tests.traces import make_trace
 
@@ -104,7 +105,7 @@ def test_the_other_kind_is_one_click_away(open_app, tmp_path):
     page = finished(page.button("run").click().run())
     assert shown_trace(page).kind == "base"
     assert "other_kind" not in {button.key for button in page.button}, "it has no chat template"
-    (folder / "chat_template.jinja").write_text(CHATML.text)
+    (folder / "chat_template.jinja").write_text(CHATML.source)
     base = folder.rename(tmp_path / "tiny-base")
     page = open_app(prompt="Where is it?", model=str(base), max_new_tokens="3")
     page = finished(page.button("run").click().run())

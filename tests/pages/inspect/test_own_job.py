@@ -1,0 +1,92 @@
+"""An answer that a tab asked for is found again by the next session of the tab, and by no stranger."""
+
+import time
+
+import pytest
+
+from pages.ui.host import hosting
+from pages.ui.host.hosting import ModelChoice
+from pages.ui.host.jobs import Job, Request
+from pages.ui.host.store import MOST_UNSEEN, UNSEEN_SECONDS, KeyedJobs, store
+from pages.ui.inspect import form
+from pages.ui.shared import state
+from rauq.arguments import Sampling
+from rauq.errors import InvalidInput
+from tests.pages.reading import drawn_views, open_page, shown_trace, started
+
+ASKED = {"_own_job_asked": True}
+REQUESTS = {
+    "a prompt": Request(model=ModelChoice(), prompt="Where is Lima?", max_new_tokens=3),
+    "sampled, without a stop": Request(
+        model=ModelChoice(), prompt="سؤال?", max_new_tokens=3, sampling=Sampling(temperature=0.5, seed=3), stop=None
+    ),
+    "a stop text": Request(model=ModelChoice(), prompt="Q: Who?\nA:", max_new_tokens=3, stop="is"),
+    "given": Request(model=ModelChoice(), prompt="Where is Lima?", answer=" In Peru.", end=True),
+}
+
+
+@pytest.fixture
+def keyed(monkeypatch):
+    monkeypatch.setattr(store(), "keyed", KeyedJobs())
+    return store().keyed
+
+
+def button_keys(page):
+    return {button.key for button in page.button}
+
+
+@pytest.mark.parametrize("asked", REQUESTS.values(), ids=REQUESTS)
+def test_another_tab_of_the_user_can_show_an_answer_that_no_tab_has_shown(keyed, asked):
+    job = started(asked)
+    keyed.hold(job)
+    assert job.done.wait(120)
+    page = open_page("inspect", state=ASKED)
+    assert any("was generated while no tab showed it" in text.value for text in page.text)
+    page.button("show_other_job").click().run()
+    assert not page.exception
+    assert shown_trace(page) is job.trace
+    assert page.text_area(key=state.PROMPT).value == asked.prompt
+    assert keyed.unseen() == []
+    assert "show_other_job" not in button_keys(page)
+    assert "show_other_job" not in button_keys(open_page("inspect", state=ASKED))
+
+
+@pytest.mark.parametrize("asked", REQUESTS.values(), ids=REQUESTS)
+def test_the_form_is_filled_with_exactly_the_request(asked, monkeypatch):
+    values = {}
+    monkeypatch.setattr(form.st, "session_state", values)
+    monkeypatch.setattr(state.st, "session_state", values)
+    form.fill_with(asked)
+    assert form.current_request() == asked
+
+
+def test_on_a_host_no_other_session_is_shown_a_job(keyed, monkeypatch):
+    keyed.hold(Job(REQUESTS["a prompt"]))
+    monkeypatch.setattr(hosting, "is_hosted", lambda: True)
+    page = open_page("inspect", state=ASKED)
+    assert not page.exception
+    assert "show_other_job" not in button_keys(page)
+    assert not any("Lima" in str(part.proto) for part in page.get("bidi_component") if part not in drawn_views(page))
+
+
+def test_failed_and_stopped_jobs_are_not_offered(keyed):
+    for change in ({"error": InvalidInput("no")}, {}):
+        job = Job(REQUESTS["a prompt"], **change)
+        job.cancel.set()
+        job.done.set()
+        keyed.hold(job)
+    assert "show_other_job" not in button_keys(open_page("inspect", state=ASKED))
+
+
+def test_jobs_that_ended_unseen_are_bounded_in_number_and_time(keyed, monkeypatch):
+    running = keyed.hold(Job(REQUESTS["a prompt"]))
+    keys = []
+    for _ in range(MOST_UNSEEN + 3):
+        job = Job(REQUESTS["a prompt"])
+        job.done.set()
+        keys.append(keyed.hold(job))
+    assert len({*keys, running}) == len(keys) + 1
+    assert [key for key in keys if keyed.find(key) is None] == keys[:3]
+    now = time.monotonic()
+    monkeypatch.setattr("pages.ui.host.store.time.monotonic", lambda: now + UNSEEN_SECONDS + 1)
+    assert [key for key, _ in keyed.unseen()] == [running]
