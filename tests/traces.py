@@ -48,10 +48,13 @@ def make_trace(pieces=(b" Oslo", b" is", b" it"), *, probabilities=None, num_lay
 
 
 def trace_of_text(text, *, sizes=(5, 4, 7, 3, 6), **changes):
-    """A trace whose tokens begin at spaces and line breaks, and after these numbers of bytes: they cut characters."""
+    """A trace whose tokens begin at spaces and line breaks, and after these numbers of bytes: they cut characters.
+
+    A line break is a token of its own where ASCII follows, and else begins that of the next word.
+    """
     pieces = []
     lengths = cycle(sizes)
-    for word in re.split(rb"(?=[ \n])|(?<=\n)", text.encode()):
+    for word in re.split(rb"(?=[ \n])|(?<=\n)(?=[\x00-\x7f])", text.encode()):
         rest = word
         while rest:
             length = next(lengths)

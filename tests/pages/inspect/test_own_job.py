@@ -4,7 +4,6 @@ import time
 
 import pytest
 
-from pages.ui.host import hosting
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Job, Request
 from pages.ui.host.store import MOST_UNSEEN, UNSEEN_SECONDS, KeyedJobs, store
@@ -12,7 +11,7 @@ from pages.ui.inspect import form
 from pages.ui.shared import state
 from rauq.arguments import Sampling
 from rauq.errors import InvalidInput
-from tests.pages.reading import drawn_views, open_page, shown_trace, started
+from tests.pages.reading import drawn_views, open_page, shown_trace, started, views
 
 ASKED = {"_own_job_asked": True}
 REQUESTS = {
@@ -60,10 +59,11 @@ def test_the_form_is_filled_with_exactly_the_request(asked, monkeypatch):
     assert form.current_request() == asked
 
 
-def test_on_a_host_no_other_session_is_shown_a_job(keyed, monkeypatch):
+@pytest.mark.usefixtures("host")
+def test_on_a_host_no_other_session_is_shown_a_job(keyed):
     keyed.hold(Job(REQUESTS["a prompt"]))
-    monkeypatch.setattr(hosting, "is_hosted", lambda: True)
     page = open_page("inspect", state=ASKED)
+    assert views(page)["tokens"]
     assert not page.exception
     assert "show_other_job" not in button_keys(page)
     assert not any("Lima" in str(part.proto) for part in page.get("bidi_component") if part not in drawn_views(page))

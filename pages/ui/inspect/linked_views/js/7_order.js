@@ -14,10 +14,11 @@ function directionsOf(tokens, seen) {
   let paragraph = [];
   let text = "";
   for (const index of seen) {
-    const { parts, quiet, endsLine } = tokens[index];
+    const { parts, quiet } = tokens[index];
     if (!quiet) text += parts.map(([part, mark]) => (mark ? "" : part)).join("");
     paragraph.push(index);
-    if (!endsLine && index !== seen.at(-1)) continue;
+    const breaksLine = parts.some(([part, mark]) => mark && part.includes("↵"));
+    if (!breaksLine && index !== seen.at(-1)) continue;
     for (const one of paragraph) found[one] = directionOf(text);
     [paragraph, text] = [[], ""];
   }

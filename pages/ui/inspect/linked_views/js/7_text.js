@@ -95,8 +95,15 @@ function tokenButton(token, index) {
   const button = make("span", token.quiet && !token.blank ? "token quiet" : "token");
   button.setAttribute("role", "button");
   button.dataset.index = index;
-  button.append(...token.parts.map(([part, mark]) => make("span", mark ? "mark-part" : "", part)));
+  const nodes = token.parts.flatMap(([part, mark]) => (mark ? drawMark(part) : [make("span", "", part)]));
+  if (nodes.at(-1)?.tagName === "BR") nodes.pop(); // the line ends with the token
+  button.append(...nodes);
   return button;
+}
+
+// Marks, with a line break after those of line breaks: what follows is another paragraph, with a direction of its own.
+function drawMark(marks) {
+  return marks.split(/(?<=↵)(?!↵)/).flatMap((part) => [make("span", "mark-part", part), ...(part.endsWith("↵") ? [make("br")] : [])]);
 }
 
 // The token that the tab key leads to, and that keys start from.
