@@ -143,7 +143,7 @@ def test_a_model_that_does_not_fit_is_reported(works, beside, open_app, saved, m
     ("damage", "words"),
     [
         ({"architectures": ["BertForMaskedLM"]}, "not a causal language model"),
-        ({"model_type": "nothing of the kind"}, "config.json"),
+        ({"model_type": "nothing of the kind"}, "is a model of the type 'nothing of the kind'"),
     ],
 )
 def test_a_wrong_folder_is_refused_with_the_reason(damage, words, open_app, saved, tmp_path):
