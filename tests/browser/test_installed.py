@@ -45,7 +45,8 @@ sys.addaudithook(lambda event, arguments: refuse(event, arguments) if event in (
 """
 FOREIGN = "raise SystemExit('a file of the current folder was imported')\n"
 NAMES = ("analysis/__init__", "analysis/__main__", "pages/__init__", "pages/inspect", "app", "streamlit", "token")
-ROWS = "".join(f"Q: In which country is {city}? A:,Japan\n" for city in ("Kyoto", "Porto", "Turin", "Cusco", "Izmir"))
+PLACES = (("Kyoto", "Japan"), ("Porto", "Portugal"), ("Turin", "Italy"), ("Cusco", "Peru"), ("Izmir", "Turkey"))
+ROWS = "".join(f"Q: In which country is {city}? A:,{country}\n" for city, country in PLACES)
 CSV = f"prompt,reference\n{ROWS}{ROWS}"
 
 
@@ -111,7 +112,7 @@ def test_the_wheel_adds_one_package_with_its_types(site):
     assert (site / "rauq" / "py.typed").exists()
     facts = Parser().parsestr((site / "rauq-0.1.0.dist-info" / "METADATA").read_text())
     assert (facts["Name"], facts["Requires-Python"]) == ("rauq", ">=3.11")
-    assert set(facts.get_all("Provides-Extra")) == {"app", "data", "judges", "ray", "stores"}
+    assert set(facts.get_all("Provides-Extra")) == {"adapters", "app", "data", "excel", "judges", "ray", "stores"}
 
 
 def test_every_import_of_the_wheel_is_in_it(site):

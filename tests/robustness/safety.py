@@ -167,8 +167,7 @@ def _columns(page, host):
     head = (ATTACK, f"answer {ATTACK}", f"group {ATTACK}")
     _upload(page, f"{FILE_NAME}.csv", _table(head, *((ATTACK, ATTACK, ATTACK),) * 3, (ATTACK,) * 4, ("", ATTACK, "")))
     expect(page.get_by_test_id("stDataFrame")).to_have_count(2)
-    page.get_by_text("More columns").click()
-    page.get_by_role("combobox", name="Group").click()
+    page.get_by_role("combobox", name="Answer to score").click()
     _drawn(page, "[role=option]")
 
 

@@ -103,12 +103,15 @@ def data_set_of_columns(table: Table, incorrect: Table | None = None) -> DataSet
 
 def _ask(doubt: Doubt, number: int) -> None:
     with st.container(border=True, key=f"doubt_{number}"):
-        st.radio(
-            _shown(doubt.question),
+        st.text(_shown(doubt.question))  # radio buttons would read it, and the options, as Markdown
+        st.selectbox(
+            "Reading",
             doubt.options,
             index=None,
             key=f"{_CHOICE}{number}",
             format_func=lambda option: _shown(option.label),
+            placeholder="Choose",
+            label_visibility="collapsed",
             on_change=_decide,
             args=(number,),
         )
@@ -174,7 +177,8 @@ def _field(name: str, table: Table) -> None:
     if name in SEVERAL:
         st.multiselect(_LABELS[name], options, placeholder="No column", **common)
     else:
-        st.selectbox(_LABELS[name], options, index=None, placeholder="No column", **common)
+        nothing = "Nothing" if name == "separator" else "No column"
+        st.selectbox(_LABELS[name], options, index=None, placeholder=nothing, **common)
 
 
 def _shown(text: str) -> str:

@@ -119,14 +119,14 @@ def test_what_has_two_likely_readings_is_asked_before_a_run_can_start(monkeypatc
     begun = without_a_job(monkeypatch)
     rows = "".join(f"Question {n}?,Answer {n},{n % 2}\n" for n in range(6))
     page = upload(open_form(), f"prompt,response,label\n{rows}".encode())
-    (question,) = page.radio
-    assert question.label == "Does 1 in 'label' mean that an answer is correct, or that it is incorrect?"
-    assert question.value is None
+    assert "Does 1 in 'label' mean that an answer is correct, or that it is incorrect?" in said(page)
+    question = page.selectbox(key="new_run_doubt_0")
+    assert (question.value, question.options) == (None, ["1 means correct", "1 means incorrect"])
     assert "Until you answer the question, read as: prompt: prompt" in said(page)
     assert "start_run" not in keys(page)
-    page = question.set_value(question.options[1]).run()
+    page = question.select_index(1).run()
     assert not page.exception
-    assert not page.radio
+    assert "new_run_doubt_0" not in [box.key for box in page.selectbox]
     assert (
         "Read as: prompt: prompt, such as 'Question 0?'; answer to score: response, such as 'Answer 0'; verdict: "
         in (said(page))
