@@ -129,6 +129,11 @@ def _decide(number: int) -> None:
     st.session_state[_DOUBTS] = doubts[:number] + doubts[number + 1 :]
 
 
+def _settle(name: str) -> None:
+    """A field that was chosen by hand answers what was asked about it."""
+    st.session_state[_DOUBTS] = tuple(doubt for doubt in open_doubts() if name not in doubt.options[0].fields)
+
+
 def _fields(table: Table, *, judged: bool) -> None:
     """Draw the fields; `judged`: whether columns may give the quality of the answers."""
     _field("prompt", table)
@@ -173,6 +178,8 @@ def _field(name: str, table: Table) -> None:
         "format_func": _shown,
         "help": _HELP[name],
         "persist_state": "session",
+        "on_change": _settle,
+        "args": (name,),
     }
     if name in SEVERAL:
         st.multiselect(_LABELS[name], options, placeholder="No column", **common)

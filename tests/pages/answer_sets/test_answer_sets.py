@@ -309,7 +309,7 @@ def test_a_click_opens_the_answer_in_inspect(view, key):
     assert not page.exception
     assert page.query_params == query | {"number": "7", "from": "answer_sets"}
     assert [area.value for area in page.text_area if area.key == "prompt"] == ["a?"]
-    assert len(page.get("bidi_component")) == 1
+    assert "views" in [one.key for one in page.get("bidi_component")]
 
 
 @pytest.mark.usefixtures("small")

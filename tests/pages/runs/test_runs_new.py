@@ -138,6 +138,14 @@ def test_what_has_two_likely_readings_is_asked_before_a_run_can_start(monkeypatc
     assert [example.quality for example in read_examples(begun[0])] == [0, 1] * 3
 
 
+def test_a_field_chosen_by_hand_answers_what_was_asked_about_it():
+    page = upload(open_form(), b"left,right\nWhere?,Here\nWhen?,Now\n")
+    assert "start_run" not in keys(page)
+    page = column(page, "prompt").set_value(["right"]).run()
+    assert "new_run_doubt_0" not in [box.key for box in page.selectbox]
+    assert "start_run" in keys(page)
+
+
 def without_a_job(monkeypatch):
     """The folders whose jobs would have been started; none is."""
     begun = []
