@@ -62,9 +62,9 @@ class Sampling:
         ranges = numbers and 0 < self.temperature < math.inf and 0 < self.top_p <= 1
         if not (ranges and self.top_k >= 0 and 0 <= (self.seed or 0) < 2**64):
             message = (
-                f"Got temperature={self.temperature!r}, top_p={self.top_p!r}, top_k={self.top_k!r}, "
-                f"seed={self.seed!r}; allowed are temperature > 0, 0 < top_p <= 1, and whole numbers "
-                "top_k >= 0 (0 keeps all tokens) and 0 <= seed < 2^64."
+                f"Got the temperature {self.temperature!r}, top-p {self.top_p!r}, top-k {self.top_k!r} and seed "
+                f"{self.seed!r}. Allowed are a temperature above 0, a top-p above 0 and at most 1, and as whole "
+                "numbers a top-k from 0 (which keeps all tokens) and a seed from 0 to below 2^64."
             )
             raise InvalidInput(message)
         for name, kind in (("temperature", float), ("top_p", float), ("top_k", int), ("seed", int)):

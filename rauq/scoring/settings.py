@@ -141,7 +141,7 @@ def window(settings: Settings, *, captured: Sequence[int], num_layers: int | Non
     if not middle:
         message = (
             f"None of the middle layers {first} to {last} has attention; captured are {_listed(captured)}. "
-            "Choose layers='all' or name the layers."
+            "Use all layers (layers='all' in Python, Scoring in the app; the command line uses the middle ones)."
         )
         raise InvalidInput(message)
     return middle

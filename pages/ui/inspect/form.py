@@ -137,7 +137,6 @@ _STOP_HELP = (
 _NO_STOP_HELP = "The answer goes on past line breaks, up to the model's end token or the most new tokens."
 MOST_MEGABYTES = LARGEST_UPLOAD // 2**20
 _EXAMPLE, _UPLOAD, _COUNT = "_example", "_upload", "_count"
-_TEMPLATED = "it already contains chat template markup, so no template is applied"
 
 
 def request_bar(request: Request, *, live: Job | None) -> None:
@@ -367,22 +366,36 @@ def token_count(request: Request, shown: Trace | None, *, shown_error: RauqError
 
     `shown_error` is the error that the page shows already. The last count stays while an answer is generated.
     """
-    loaded = cache.if_loaded(request.model)
-    said: str | RauqError = "Tokens are counted once the model is loaded"
-    if not request.prompt.strip():
-        said = "No prompt yet"
-    elif shown and loaded is None and _matches(request, shown):
-        said = _room(len(shown.prompt_ids), None)
-    elif loaded is not None or (request.model.name == ATLAS and may_load and not cache.busy()):
-        said = _counted(request)
-    if isinstance(said, RauqError) and str(said) != str(shown_error):
-        st.text(message_text(said))
+    found = _counted_now(request, shown, may_load=may_load)
+    if isinstance(found, RauqError) and str(found) != str(shown_error):
+        st.text(message_text(found))
         return
-    line = said if isinstance(said, str) else "No token count: the error on this page says why."
-    limit = st.session_state.get(state.LIMIT, DEFAULT_TOKENS)
-    line += "" if request.answer is not None or isinstance(said, RauqError) else f" · up to {limit:,} new"
+    line = "No token count: the error on this page says why."
+    if isinstance(found, _Count):
+        limit = st.session_state.get(state.LIMIT, DEFAULT_TOKENS)
+        more = "" if request.answer is not None else f" · up to {limit:,} new"
+        line = " ".join([f"{found.room}{more}{'.' if found.notes else ''}", *found.notes])
     st.session_state[_COUNT] = (_counted_for(request), line)
     st.caption(line)
+
+
+class _Count(NamedTuple):
+    """How many tokens a prompt takes, and sentences on what was done to its text."""
+
+    room: str
+    notes: tuple[str, ...] = ()
+
+
+def _counted_now(request: Request, shown: Trace | None, *, may_load: bool) -> _Count | RauqError:
+    """What can be said without loading a model, or with atlas, which loads at once."""
+    loaded = cache.if_loaded(request.model)
+    if not request.prompt.strip():
+        return _Count("No prompt yet")
+    if shown and loaded is None and _matches(request, shown):
+        return _Count(_room(len(shown.prompt_ids), None))
+    if loaded is not None or (request.model.name == ATLAS and may_load and not cache.busy()):
+        return _counted(request)
+    return _Count("Tokens are counted once the model is loaded")
 
 
 def last_count() -> None:
@@ -417,15 +430,14 @@ def answer_fields_row() -> None:
     end_field(kind)
 
 
-def _counted(request: Request) -> str | RauqError:
+def _counted(request: Request) -> _Count | RauqError:
     try:
         check_answer(request)
         lm = cache.model(request.model)
         encoded = lm.encode(request.conversation, template_options=request.template_options)
     except RauqError as error:
         return error
-    room = _room(len(encoded.ids), lm.context_length)
-    return f"{room} ({_TEMPLATED})" if encoded.form == "templated" else room
+    return _Count(_room(len(encoded.ids), lm.context_length), encoded.notes)
 
 
 def _room(tokens: int, limit: int | None) -> str:

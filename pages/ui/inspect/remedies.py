@@ -1,6 +1,6 @@
 """What helps where an answer has no text to score, each in one click: no button for what is known to fail."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -52,15 +52,14 @@ def _offer(remedy: Remedy, trace: Trace, score: Score) -> _Offer | None:
         case "question":
             about = "A base model continues a text: written as a question with a cue, the prompt is usually answered."
             return _Offer(
-                "Ask as “Question: … Answer:”, without the stop",
-                about,
-                lambda: _again(prompt=as_question(trace.prompt)),
+                "Ask as “Question: … Answer:”", about, lambda: _again({state.PROMPT: as_question(trace.prompt)})
             )
         case "no_stop":
             about = "Without the stop, the answer goes on past line breaks; see More, Stop at no text."
-            return _Offer("Generate without the stop", about, _again)
+            return _Offer("Generate without the stop", about, lambda: _again({state.NO_STOP: True, state.STOP_AT: ""}))
         case "more_tokens" if more > limit:
-            return _Offer(f"Generate up to {more:,} tokens", "The token limit ended the answer.", lambda: _longer(more))
+            about = "The token limit ended the answer."
+            return _Offer(f"Generate up to {more:,} tokens", about, lambda: _again({state.LIMIT: more}))
     return None
 
 
@@ -68,13 +67,7 @@ def _score_whole(trace: Trace, score: Score) -> None:
     state.change_settings(replace(score.settings, part="all"), trace.kind)
 
 
-def _again(*, prompt: str | None = None) -> None:
-    """Generate with no stop text, from another prompt if it is given."""
-    values = {state.TASK: state.GENERATE, state.NO_STOP: True, state.STOP_AT: ""}
-    st.session_state.update(values if prompt is None else values | {state.PROMPT: prompt})
-    form.run()
-
-
-def _longer(limit: int) -> None:
-    st.session_state.update({state.TASK: state.GENERATE, state.LIMIT: limit})
+def _again(changes: Mapping[str, object]) -> None:
+    """Generate with these fields of the form changed."""
+    st.session_state.update({state.TASK: state.GENERATE, **changes})
     form.run()

@@ -18,6 +18,7 @@ from pages.ui.shared.errors import show_error
 from pages.ui.shared.state import ATLAS, AUTO, DEVICE, DTYPE, KIND, OTHER
 from rauq.checkpoints.kinds import DEVICES, DTYPES, KINDS, PRESETS
 from rauq.checkpoints.named import NamedModel, find_named, get_model, received
+from rauq.checkpoints.names import read_name
 from rauq.errors import RauqError
 from rauq.labels import running, size
 from rauq.trace.trace import Trace
@@ -90,7 +91,7 @@ def _follow(download: Download) -> None:
     st.button("Stop the download", key="stop_download", on_click=download.cancel.set)
 
 
-_AT_HAND, _TYPED, _CHECKED = "_at_hand", "_typed", "_checked"
+_AT_HAND, _TYPED, _CHECKED, _READ_AS = "_at_hand", "_typed", "_checked", "_read_as"
 _KIND_HELP = (
     "Sets the prompt format and the paper's setting. auto: from the paper's list, the name and the chat template."
 )
@@ -141,6 +142,9 @@ def _other_model() -> None:
         placeholder=placeholder,
         persist_state="session",
     )
+    read, note = st.session_state.get(_READ_AS, ("", ""))
+    if note and read == typed:
+        st.text(running(note))
     labels = _available_models(typed)
     if typed in labels and typed not in labels[typed]:  # Ollama's files are named by digests
         st.text(labels[typed])
@@ -219,8 +223,22 @@ def _available_models(typed: str) -> dict[str, str]:
 
 
 def _type() -> None:
+    _understand(st.session_state[state.OTHER_MODEL] or "")
     st.session_state[_TYPED] = st.session_state[state.OTHER_MODEL]
     st.session_state[KIND] = AUTO  # it was chosen for the previous model
+
+
+def _understand(typed: str) -> None:
+    """Replace what was typed by the name that it stands for, and note that; an unreadable name stays, to be refused."""
+    st.session_state[_READ_AS] = ("", "")
+    try:
+        found = read_name(typed) if typed.strip() else None
+    except RauqError:
+        return
+    if found is not None and (note := found.note(typed.strip())):
+        name = f"{found.source}@{found.revision}" if found.revision else found.source
+        st.session_state[state.OTHER_MODEL] = name
+        st.session_state[_READ_AS] = (name, note)
 
 
 def _take() -> None:

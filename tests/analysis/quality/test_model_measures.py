@@ -60,7 +60,7 @@ def test_alignscore_does_not_depend_on_the_batch(alignscore):
     pairs = [(context, claim) for context in TEXTS for claim in TEXTS] * 2
     together = alignscore[1](pairs)
     np.testing.assert_allclose(together, [alignscore[1]([pair])[0] for pair in pairs], atol=1e-6)
-    np.testing.assert_allclose(together[:16], together[16:], atol=1e-6)  # probabilities, rounded in float32
+    np.testing.assert_allclose(together[:16], together[16:], rtol=4e-6)  # 32 roundings of float32
     assert alignscore[1]([]) == []
 
 

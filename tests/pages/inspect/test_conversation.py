@@ -231,13 +231,15 @@ def test_an_empty_question_asks_nothing(open_app):
     assert fields(page) == ("Where?", "")
 
 
-def test_a_templated_prompt_is_reported(open_app, chat_folder):
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_a_templated_prompt_is_reported(ends, open_app, chat_folder):
     page = choose(open_app(), state.MODEL, "another")
-    page = written(page, prompt=CHATML.plain, other_model=chat_folder, **LIMIT)
+    page = written(page, prompt=CHATML.plain.replace("\n", ends), other_model=chat_folder, **LIMIT)
     page = finished(page.button(key="run").click().run())
     assert shown_trace(page).prompt_form == "templated"
     assert "prompt already contains the chat template, none applied" in views(page)["source"]
-    assert "it already contains chat template markup, so no template is applied" in interpreted(page)
+    assert "The prompt already contains this model's chat template, so none was applied." in interpreted(page)
+    assert ("Its line ends were changed to those of the template." in interpreted(page)) == (ends == "\r\n")
 
 
 def test_a_system_prompt_for_a_model_without_a_template_is_refused(open_app):

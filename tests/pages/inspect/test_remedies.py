@@ -36,13 +36,21 @@ def test_what_helps_is_offered(trace, remedies, open_app):
     assert "other_kind" not in {button.key for button in page.button if trace.kind == "base"}
 
 
-@pytest.mark.parametrize(("remedy", "prompt"), [("question", "Question: {}\nAnswer:"), ("no_stop", "{}")])
-def test_an_answer_that_stopped_at_once_is_made_again_without_the_stop(remedy, prompt, open_app):
+def test_an_answer_that_stopped_at_once_is_asked_for_as_a_question(open_app):
     page = open_app(EMPTY, max_new_tokens="6")
-    page = finished(page.button(f"take_{remedy}").click().run())
+    page = finished(page.button("take_question").click().run())
     shown = shown_trace(page)
-    assert shown.prompt == prompt.format(EMPTY.prompt)
+    assert shown.prompt == f"Question: {EMPTY.prompt}\nAnswer:"
     assert page.text_area(key=state.PROMPT).value == shown.prompt
+    assert shown.answer.strip()
+    assert not page.toggle(key=state.NO_STOP).value  # without the stop, a base model invents further questions
+
+
+def test_an_answer_that_stopped_at_once_is_made_again_without_the_stop(open_app):
+    page = open_app(EMPTY, max_new_tokens="6")
+    page = finished(page.button("take_no_stop").click().run())
+    shown = shown_trace(page)
+    assert shown.prompt == EMPTY.prompt
     assert shown.stop_reason != "stop"
     assert "More: no stop text" in [drawer.proto.popover.label for drawer in page.get("popover")]
     assert page.toggle(key=state.NO_STOP).value

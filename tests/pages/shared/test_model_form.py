@@ -57,6 +57,23 @@ def other_model(page, name):
     return written(choose(page, state.MODEL, "another"), other_model=str(name)).run()
 
 
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("https://huggingface.co/org/tiny/tree/v2", "org/tiny@v2"),
+        ("hf.co/org/tiny/", "org/tiny"),
+        ("“org/tiny”", "org/tiny"),
+    ],
+)
+def test_a_name_is_replaced_by_what_it_stands_for_and_that_is_said(typed, read, open_app):
+    page = other_model(open_app(), typed)
+    assert not page.exception
+    assert page.text_input(key=state.OTHER_MODEL).value == read
+    assert f"Read {typed} as org/tiny" in said(page)
+    again = other_model(page, "org/other")
+    assert "Read " not in said(again)
+
+
 def checked(page):
     return page.button(key="check").click().run()
 

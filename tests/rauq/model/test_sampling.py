@@ -64,9 +64,9 @@ def test_draws_follow_the_warped_distribution(lm):
     ids=str,
 )
 def test_sampling_options_without_meaning_are_refused(lm, options):
-    with pytest.raises(InvalidInput, match="allowed are temperature > 0"):
+    with pytest.raises(InvalidInput, match="Allowed are a temperature above 0"):
         lm.generate(PROMPT, do_sample=True, **options)
-    with pytest.raises(InvalidInput, match="allowed are temperature > 0"):
+    with pytest.raises(InvalidInput, match="Allowed are a temperature above 0"):
         lm.sample(PROMPT, **options)
 
 

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -44,7 +45,7 @@ _SETTINGS = (
 _PROMPTS = ("Question: Where is Oslo?\nAnswer:", "German: Hund\nEnglish:", "?")
 _ANSWERS = (" In Norway.\n", " dog", "…")
 _ISOLATES = dict.fromkeys(map(ord, "\N{FIRST STRONG ISOLATE}\N{POP DIRECTIONAL ISOLATE}"))  # inserted on purpose
-_JOINERS = dict.fromkeys(map(ord, "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"))  # letters are written with them
+_JOINER = re.compile("(?<=[\u0590-\U0010ffff])[\u200c\u200d]")  # letters of some scripts are written with one
 
 
 class Answer(NamedTuple):
@@ -101,7 +102,7 @@ def check_answer(trace: Trace, settings: Settings) -> None:
     scored = score(trace, settings)
     said = words(trace, scored)
     assert math.isnan(scored.uncertainty) == bool(scored.reasons.uncertainty)
-    assert "".join(said).translate(_ISOLATES | _JOINERS).isprintable()
+    assert _JOINER.sub("", "".join(said).translate(_ISOLATES)).isprintable()
     json.dumps(payload(trace, scored, said), allow_nan=False).encode()
     _check_exports(trace, scored)
 
