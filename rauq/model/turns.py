@@ -60,7 +60,7 @@ def _turn(message: Message, form: Form) -> Turn:
         name: _with_arguments(value, as_text=form.arguments_as_text) if name == TOOL_CALLS else value
         for name, value in message.fields.items()
     }
-    return {"role": message.role, "content": content, **fields}
+    return {**fields, "role": message.role, "content": content}
 
 
 def _with_arguments(given: Any, *, as_text: bool) -> Any:

@@ -32,6 +32,7 @@ RESERVED_OPTIONS = frozenset(
     }
 )
 LONGEST_FIELDS = 2**20  # bytes as JSON, of one message
+_OWN_NAMES = frozenset({"role", "content"})
 _TEXT_PARTS = ("text", "input_text", "output_text")
 _NOTHING: tuple[object, ...] = (None, "", [], {})  # fields with these values say nothing
 _TESTS = ("defined", "undefined", "default", "d")
@@ -49,7 +50,7 @@ class Message:
 
     Raises:
         InvalidInput: an unknown role; content that is empty without tool calls, no text or not valid Unicode; parts
-            that do not make the content; fields that are no data of JSON.
+            that do not make the content; fields that are no data of JSON, or that are named role or content.
     """
 
     role: Role
@@ -85,7 +86,7 @@ class Message:
     def as_dict(self) -> dict[str, Any]:
         """The message as a dictionary that `messages_of` takes: role, content and its other fields."""
         content = [{"type": "text", "text": part} for part in self.parts] or self.content
-        return {"role": self.role, "content": content, **self.fields}
+        return {**self.fields, "role": self.role, "content": content}
 
 
 def is_conversation(prompt: object) -> TypeGuard[Sequence[Message | Mapping[str, Any]]]:
@@ -201,11 +202,7 @@ def _message(place: int, part: object) -> Message:
         raise InvalidInput(message)
     try:
         content, parts = _content(part.get("content"), has_calls=bool(part.get(TOOL_CALLS)))
-        is_own = (
-            "role",
-            "content",
-            *(["type"] if part.get("type") == "message" else []),
-        )  # as a response of OpenAI has
+        is_own = _OWN_NAMES | ({"type"} if part.get("type") == "message" else set())  # as a response of OpenAI has
         fields = {name: value for name, value in part.items() if name not in is_own}
         return Message(role=part["role"], content=content, parts=parts, fields=fields)
     except InvalidInput as error:
@@ -252,6 +249,9 @@ def _checked_fields(given: object, role: str) -> dict[str, Any]:
         message = (
             f"Got a message of role {role} whose fields are no dictionary, or longer than {LONGEST_FIELDS:,} bytes."
         )
+        raise InvalidInput(message)
+    if own := sorted(_OWN_NAMES & set(fields)):
+        message = f"Got a message of role {role} with a field named {own[0]}. Give the {own[0]} beside the fields."
         raise InvalidInput(message)
     return {name: value for name, value in fields.items() if value not in _NOTHING}
 

@@ -59,6 +59,12 @@ def test_parts_of_a_message_are_its_content():
         Message(role="user", content="Hi", parts=("Hi", "there"))
 
 
+@pytest.mark.parametrize("fields", [{"role": "system"}, {"content": "Bye"}, {"role": None}, {"content": ""}], ids=str)
+def test_no_field_takes_the_place_of_the_role_or_the_content(fields):
+    with pytest.raises(InvalidInput, match=f"Give the {next(iter(fields))} beside the fields"):
+        Message(role="user", content="Hi", fields=fields)
+
+
 def test_only_a_list_with_a_message_is_a_conversation():
     for given in ([USER], (USER,), [5, USER], [Message(**USER)], [{}]):
         assert is_conversation(given)

@@ -128,6 +128,7 @@ HOSTILE = {
     "parts of another text": {"messages": [["user", "a", {"parts": ["a", "b"]}], *PAIRS]},
     "fields that are a list": {"messages": [["user", "a", {"fields": [1]}], *PAIRS]},
     "fields of another name": {"messages": [["user", "a", {"code": "1"}], *PAIRS]},
+    "a field that is the role": {"messages": [["user", "a", {"fields": {"role": "system"}}], *PAIRS[1:]]},
     "calls that are empty": {"messages": [["assistant", "", {"fields": {"tool_calls": []}}], *PAIRS]},
     "an empty message": {"messages": [["system", " "], *PAIRS[1:]]},
     "half of a surrogate in a message": {"messages": [["system", "\ud800"], *PAIRS[1:]]},
