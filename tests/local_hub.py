@@ -35,6 +35,8 @@ class Hub(BaseHTTPRequestHandler):
         path = folder / ("discussions.json" if rest == ["discussions"] else "/".join(rest[-1:]))
         found = rest[:1] in (["resolve"], ["discussions"]) and path.is_file()
         listed = rest == [] and repository.is_dir()
+        if rest[:1] == ["revision"] and (repository / unquote(rest[1])).is_dir():
+            repository, listed = repository / unquote(rest[1]), True
         if fault := self.server.faults.get(path.name):
             self.refuse(*fault)
             return

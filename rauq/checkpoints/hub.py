@@ -41,6 +41,7 @@ HUB_SECONDS = 5
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 _PARTIAL = 206  # HTTP: this is the part that was asked for
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_ANY = "latest"  # the tag that names no quantisation
 
 
 def source_arguments(source: str, *, revision: str | None, otherwise: str) -> dict[str, Any]:
@@ -113,11 +114,19 @@ def _is_here(source: str, revision: str | None, otherwise: str) -> bool:
     except Exception as error:  # the network, the hub and the name can each be the cause
         if not isinstance(error, HFValidationError) and cached_commit(source, revision):
             return True
-        if isinstance(error, EntryNotFoundError) and (files := _of_tag(hub_files(source, revision), "latest")):
+        if isinstance(error, EntryNotFoundError) and (files := _gguf_on_hub(source, revision)):
             message = f"{source} has GGUF files, and no config.json. {_such_as(source, files)}"
             raise ModelNotFound(message) from error
         raise ModelNotFound(why_no_hub(source, error, otherwise=otherwise)) from error
     return False
+
+
+def _gguf_on_hub(source: str, revision: str | None) -> list[str]:
+    """The GGUF files of a model of the hub; none where it does not answer."""
+    try:
+        return _of_tag(hub_files(source, revision), _ANY)
+    except Exception:  # noqa: BLE001 - as in ask_hub; the error that led here is reported
+        return []
 
 
 def _is_on_hub(source: str, file: str, revision: str | None) -> bool:
@@ -214,25 +223,32 @@ def find_gguf(source: str, *, revision: str | None) -> Path | HubFile | None:
 def gguf_of_tag(model: str, tag: str, *, revision: str | None) -> str:
     """The GGUF file of a model of the hub that a quantisation, such as Q4_K_M, or a file's name stands for.
 
-    The hub's cache comes first, and the hub is asked for what is not there. The tag latest stands for an only file.
+    Only the hub knows which files a tag could mean: its cache, which may hold one of several, is used if the request
+    fails, for that revision, and never for the tag latest, which stands for an only file.
 
     Raises:
         ModelNotFound: no file or several, or the hub cannot be asked.
     """
-    cached = _cached_files(model)
-    if len(found := _of_tag(cached, tag)) == 1:
-        return found[0]
+    revision = None if is_digest(revision) else revision
     try:
         names = hub_files(model, revision)
     except Exception as error:  # the network, the hub and the name can each be the cause
-        otherwise = _such_as(model, _of_tag(cached, "latest")) or "A GGUF file on this machine works without the hub."
+        cached = _cached_files(model, revision)
+        if tag.lower() != _ANY and len(found := _of_tag(cached, tag)) == 1:
+            return found[0]
+        otherwise = _such_as(model, _of_tag(cached, _ANY)) or "A GGUF file on this machine works without the hub."
         raise ModelNotFound(why_no_hub(f"{model}:{tag}", error, otherwise=otherwise)) from error
     if len(found := _of_tag(names, tag)) == 1:
         return found[0]
-    which = "several GGUF files" if found else "no GGUF file"
-    todo = _such_as(model, found or _of_tag(names, "latest")) or f"A revision is given as {model}@{tag}."
-    message = f"{model} has {which} of {tag}. {todo}"
+    todo = _such_as(model, found or _of_tag(names, _ANY)) or f"A revision is given as {model}@{tag}."
+    message = f"{model} has {_about_tag(found, tag)}. {todo}"
     raise ModelNotFound(message)
+
+
+def _about_tag(found: Sequence[str], tag: str) -> str:
+    if not found:
+        return "no GGUF file" if tag.lower() == _ANY else f"no GGUF file tagged {tag}"
+    return f"several GGUF files, so {tag} is ambiguous"
 
 
 def _such_as(model: str, files: Sequence[str]) -> str:
@@ -246,16 +262,20 @@ def hub_files(model: str, revision: str | None) -> list[str]:
     return sorted(file.rfilename for file in found)
 
 
-def _cached_files(model: str) -> list[str]:
-    snapshots = Path(constants.HF_HUB_CACHE, f"models--{model.replace('/', '--')}", "snapshots")
-    found = {path.relative_to(commit).as_posix() for commit in snapshots.glob("*") for path in commit.rglob(f"*{GGUF}")}
-    return sorted(found)
+def _cached_files(model: str, revision: str | None) -> list[str]:
+    """The GGUF files in the hub's cache of a model in one revision: a branch or tag, or a commit in full."""
+    place = Path(constants.HF_HUB_CACHE, f"models--{model.replace('/', '--')}")
+    named = place / "refs" / (revision or constants.DEFAULT_REVISION)
+    commit = place / "snapshots" / (named.read_text(encoding="utf-8").strip() if named.is_file() else revision or "")
+    if commit.name == "snapshots":  # nothing says which commit the branch main is
+        return []
+    return sorted(path.relative_to(commit).as_posix() for path in commit.rglob(f"*{GGUF}"))
 
 
 def _of_tag(names: Iterable[str], tag: str) -> list[str]:
     """The GGUF files whose name has a tag as a word of its own."""
     files = [name for name in names if is_language_gguf(name.rpartition("/")[2])]
-    if tag.lower() == "latest":
+    if tag.lower() == _ANY:
         return files
     word = re.compile(rf"(?<![a-z0-9]){re.escape(tag.lower().removesuffix(GGUF))}(?![a-z0-9_])")
     return [name for name in files if word.search(name.rpartition("/")[2].lower())]

@@ -9,28 +9,43 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from rauq.checkpoints.folders import CONFIGS, GGUF, find_installed, is_gguf, looks_like_path
 from rauq.checkpoints.named import OWN_NAMES, offered_models
+from rauq.checkpoints.refusals.weights_files import about_hub_file, describes_model, is_weights, why_not_this_file
 from rauq.errors import InvalidInput, ModelNotFound
 
 _QUOTES = (
     "\"'`,; \t\r\n\u00a0\u00b4\u00ab\u00bb\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u2039\u203a\u300c\u300d"
 )
-_COMMAND = re.compile(r"(?:ollama +(?:run|pull)|git +clone|(?:hf|huggingface-cli) +download|lms +get) +")
+_COMMAND = re.compile(r"(ollama +(?:run|pull)|git +clone|(?:hf|huggingface-cli) +download|lms +get) +(?=\S)")
+_FLAGS = {
+    "--verbose",
+    "--insecure",
+    "--quiet",
+    "--force-download",
+    "--recursive",
+    "--gguf",
+    "--mlx",
+    "--yes",
+    "-y",
+    "-q",
+}
 _DRIVE = re.compile(r"([A-Za-z]):[\\/]")
 _WSL = re.compile(r"[\\/]{2}wsl(?:\$|\.localhost)[\\/][^\\/]+", re.IGNORECASE)
 
 _HUBS = ("huggingface.co", "hf.co", "hf-mirror.com")
-_HUB_PREFIX = re.compile(r"(?:hf|hf-hub|huggingface):/*|(?:hf|huggingface)/(?=[^/]+/[^/]+$)", re.IGNORECASE)
+_HUB_SCHEME = re.compile(r"(?:hf|hf-hub|huggingface):/*", re.IGNORECASE)
+_HUB_PREFIX = re.compile(r"(?:hf|huggingface)/(?=[^/]+/[^/]+$)", re.IGNORECASE)
+_HUB_NAMES = re.compile(r"(?:https?://)?(?:hf\.co|huggingface\.co|hf-mirror\.com)/", re.IGNORECASE)
 _SSH = re.compile(r"(?:ssh://)?git@(hf\.co|huggingface\.co)[:/]")
-_OLLAMA = re.compile(
-    r"(?:https?://)?(?:www\.)?(?:ollama\.com|registry\.ollama\.ai)/(?:library/)?|ollama(?:_chat)?[:/](?=\w)",
-    re.IGNORECASE,
-)
+_OLLAMA = re.compile(r"ollama(?:_chat)?[:/](?=\w)", re.IGNORECASE)
+_OLLAMA_SITE = re.compile(r"(?:https?://)?(?:www\.)?(?:ollama\.com|registry\.ollama\.ai)(?=/|$)", re.IGNORECASE)
+_OLLAMA_PAGES = {"", "library", "search", "models", "download", "blog", "docs", "cloud", "pricing", "signin", "public"}
 _NO_MODELS = {"datasets", "spaces", "collections", "papers", "docs", "blog", "models", "learn"}
 _WITH_REVISION = {"tree", "blob", "resolve", "raw", "blame", "commit", "commits"}
 _OF_MODEL = {*_WITH_REVISION, "discussions", "settings"}  # what follows a model's name in an address of the hub
@@ -63,10 +78,11 @@ class ModelName:
 def read_name(name: str | os.PathLike[str], *, revision: str | None = None) -> ModelName:
     """The model that a name stands for, in the revision that it or `revision` says.
 
-    The hub is asked only for a quantisation, such as organisation/model:Q4_K_M, that is not in its cache.
+    The hub is asked only for a quantisation, such as organisation/model:Q4_K_M.
 
     Raises:
-        ModelNotFound: an address of something else, or a model of Ollama or a quantisation that is not there.
+        ModelNotFound: an address of something else, a file of weights that its model is not loaded from, or a model of
+            Ollama or a quantisation that is not there.
         InvalidInput: the name has a revision, and `revision` is another one.
     """
     typed = os.fspath(name)
@@ -111,7 +127,24 @@ def _here(typed: str) -> ModelName | None:
 def _bare(typed: str) -> str:
     """The name without quotes, white space, invisible characters and a command around it."""
     text = "".join(one for one in typed if unicodedata.category(one) != "Cf").strip(_QUOTES)
-    return _COMMAND.sub("", text[1:-1] if text[:1] == "<" and text[-1:] == ">" else text, count=1)
+    text = text[1:-1] if text[:1] == "<" and text[-1:] == ">" else text
+    command = _COMMAND.match(text)
+    return text if command is None else _of_command(command[1].split()[0], text[command.end() :])
+
+
+def _of_command(program: str, rest: str) -> str:
+    """The model that a command gets: its first argument, and of the hub's client also a file and a revision."""
+    words = re.findall(r"[^\s\"']+", rest.replace("=", " "))
+    taken = {place + 1 for place, word in enumerate(words) if word.startswith("-") and word not in _FLAGS}
+    place = next((at for at, word in enumerate(words) if not word.startswith("-") and at not in taken), 0)
+    model = words[place] if words else ""
+    if program == "ollama":
+        return model if _HUB_NAMES.match(model) else f"ollama/{model}"
+    if program not in {"hf", "huggingface-cli"}:
+        return model
+    files = list(takewhile(lambda word: not word.startswith("-"), words[place + 1 :]))
+    revision = f"@{words[words.index('--revision') + 1]}" if "--revision" in words[:-1] else ""
+    return (f"{model}/{files[0]}" if len(files) == 1 and "/" in model else model) + revision
 
 
 def _paths(text: str) -> Iterator[str]:
@@ -128,10 +161,17 @@ def _paths(text: str) -> Iterator[str]:
 
 
 def _on_disk(path: str) -> ModelName:
-    """A folder or a GGUF file: of another file of a model its folder, and of the hub's cache the model of the hub."""
+    """A folder or a GGUF file: of another file of a model its folder, and of the hub's cache the model of the hub.
+
+    Raises:
+        ModelNotFound: a file of weights from which the folder is not loaded.
+    """
     place = Path(path)
     if place.is_file() and not is_gguf(place) and any((place.parent / name).is_file() for name in CONFIGS):
-        return _on_disk(str(place.parent))
+        if why := why_not_this_file(place):
+            raise ModelNotFound(why)
+        if _is_file_name(place.name):
+            return _on_disk(str(place.parent))
     return _in_cache(place) or ModelName(source=path)
 
 
@@ -160,11 +200,15 @@ def _elsewhere(text: str, revision: str | None) -> ModelName:
     """An address, a model of another program, or a model of the hub."""
     if text.lower().startswith("file:"):
         return ModelName(source=list(_paths(text))[1])
+    if (site := _OLLAMA_SITE.match(text)) is not None:
+        return _of_ollama(_on_ollamas_site(text, text[site.end() :]))
     if (ollama := _OLLAMA.match(text)) is not None:
         return _of_ollama(text[ollama.end() :])
     if (address := _address(_SSH.sub(r"https://\1/", text))) is not None:
         return _of_program(f"{address[0]}/{address[1]}") or _of_address(text, *address)
-    text = _HUB_PREFIX.sub("", text, count=1)
+    text = _HUB_SCHEME.sub("", text, count=1)
+    if not _is_file_name(text.rpartition("/")[2]):  # huggingface is an organisation too, with files in its models
+        text = _HUB_PREFIX.sub("", text, count=1)
     return _of_program(text) or _of_hub(text, revision)
 
 
@@ -185,31 +229,55 @@ def _of_address(text: str, host: str, path: str) -> ModelName:
     """A model of the hub by the address of its page, or of one of its files."""
     parts = [unquote(part) for part in path.removeprefix("api/models/").split("/")]
     if host not in (*_HUBS, urlsplit(os.environ.get("HF_ENDPOINT", "")).hostname) or parts[0] in {"", *_NO_MODELS}:
-        message = (
-            f"{text} is not the address of a model on the hub. Give a hub id, such as organisation/model, or the path "
-            "of a folder or a GGUF file on this machine."
-        )
-        raise ModelNotFound(message)
+        raise ModelNotFound(_about_address(text))
     place = next((place for place in (1, 2) if parts[place : place + 1] and parts[place] in _OF_MODEL), 2)
     model, page, rest = "/".join(parts[:place]).removesuffix(".git"), parts[place : place + 1], parts[place + 1 :]
     if not page or page[0] not in _OF_MODEL:  # the file follows the model at once
         return _of_file(text, model, [*page, *rest], None)
-    return _of_file(text, model, rest[1:], rest[0]) if rest and page[0] in _WITH_REVISION else ModelName(source=model)
+    if not (rest and page[0] in _WITH_REVISION):
+        return ModelName(source=model)
+    revision = None if rest[0] == "main" else rest[0]
+    if page[0] == "tree" and rest[1:]:
+        raise ModelNotFound(_about_folder(text, model, rest[1:], revision))
+    return _of_file(text, model, rest[1:], revision)
 
 
 def _of_file(text: str, model: str, file: list[str], revision: str | None) -> ModelName:
     """A GGUF file of a model of the hub, or the whole model for a file that is not in a folder of it."""
-    revision = None if revision == "main" else revision
-    if file and file[-1].lower().endswith(GGUF):
+    if file and _is_gguf_name(file[-1]):
         return ModelName(source="/".join((model, *file)), revision=revision)
-    if len(file) > 1 or (file and "." not in file[0]):
-        message = (
-            f"{text} is in a folder inside a model of the hub, which cannot be read from there. Download it with "
-            f"hf download {model} --include '{file[0]}/*' --local-dir DIR, and give the path DIR/{file[0]}."
-        )
-        raise ModelNotFound(message)
+    is_file = bool(file) and "." in file[-1]
+    if len(file) > 1 or (file and not is_file):
+        raise ModelNotFound(_about_folder(text, model, file[:-1] if is_file else file, revision))
+    if file and (why := about_hub_file(model, file[0])):
+        raise ModelNotFound(why)
     found = _of_hub(model, revision)
     return replace(found, revision=found.revision or revision)
+
+
+def _about_address(text: str) -> str:
+    return (
+        f"{text} is not the address of a model on the hub. Give a hub id, such as organisation/model, or the path of a "
+        "folder or a GGUF file on this machine."
+    )
+
+
+def _about_folder(text: str, model: str, folder: list[str], revision: str | None) -> str:
+    inside, version = "/".join(folder), f" --revision {revision}" if revision else ""
+    return (
+        f"{text} is in a folder inside a model of the hub, which cannot be read from there. Download it with hf "
+        f"download {model}{version} --include '{inside}/*' --local-dir DIR, and give the path DIR/{inside}."
+    )
+
+
+def _on_ollamas_site(text: str, path: str) -> str:
+    """The name of the model that an address of Ollama's site is about, on whichever of its pages."""
+    parts = re.split(r"[?#]", path)[0].strip("/").split("/")
+    if parts[0] == "library":
+        parts = parts[1:2]
+    if not parts or parts[0].lower() in _OLLAMA_PAGES:
+        raise ModelNotFound(_about_address(text).replace("on the hub", "on the hub or of Ollama"))
+    return "/".join(parts[:1] if parts[1:2] in (["tags"], ["blobs"]) else parts[:2])
 
 
 def _of_ollama(name: str) -> ModelName:
@@ -245,11 +313,12 @@ def _of_hub(text: str, revision: str | None) -> ModelName:
     if (tagged := _TAGGED.fullmatch(text)) is not None:
         return _quantised(*tagged.groups(), revision=revision)
     parts = text.split("/")
-    if len(parts) < 3 or not re.fullmatch(_ID, "/".join(parts[:2])) or text.lower().endswith(GGUF):
+    model, file = "/".join(parts[:2]), parts[-1]
+    if len(parts) != 3 or not re.fullmatch(_ID, model) or _is_gguf_name(file) or not _is_file_name(file):
         return ModelName(source=text)
-    if len(parts) == 3 and re.search(r"\.(safetensors|json|bin|pth?|model|jinja|md|txt)$", parts[2], re.IGNORECASE):
-        return ModelName(source="/".join(parts[:2]))
-    return ModelName(source=text)
+    if why := about_hub_file(model, file):
+        raise ModelNotFound(why)
+    return ModelName(source=model)
 
 
 def _quantised(model: str, tag: str, *, revision: str | None) -> ModelName:
@@ -259,6 +328,14 @@ def _quantised(model: str, tag: str, *, revision: str | None) -> ModelName:
     from rauq.checkpoints.hub import gguf_of_tag  # imports the hub's client
 
     return ModelName(source=f"{model}/{gguf_of_tag(model, tag, revision=revision)}")
+
+
+def _is_file_name(name: str) -> bool:
+    return describes_model(name) or is_weights(name) or _is_gguf_name(name)
+
+
+def _is_gguf_name(name: str) -> bool:
+    return name.lower().endswith(GGUF)
 
 
 def _exists(path: str) -> bool:

@@ -43,10 +43,10 @@ def _of_file(file: Path) -> str:
         return f"{file} is a link to a file that is not there. Copy the file itself, or get it again."
     if not file.is_file():
         return ""
-    return replaced(file) or _of_content(file)
+    return not_its_content(file) or _of_content(file)
 
 
-def replaced(file: Path) -> str:
+def not_its_content(file: Path) -> str:
     """What a file has in place of its content, and what to do; empty where nothing is found."""
     with file.open("rb") as opened:
         head = opened.read(_HEAD)
@@ -108,7 +108,7 @@ def _end(header: bytes) -> int:
 def _of_weights(folder: Path) -> str:
     """What is missing of weights in several files, or what a browser or a client left of a download."""
     there = {file.name for file in folder.glob("*.safetensors")}
-    if (folder / INDEX).is_file() and not _named_in(folder / INDEX):
+    if (folder / INDEX).is_file() and not named_in(folder / INDEX):
         return f"{folder / INDEX} names no files. Get this file again."
     if missing := sorted(_expected(folder, there) - there):
         names = ", ".join(missing[:_MOST_NAMED])
@@ -127,14 +127,15 @@ def _of_weights(folder: Path) -> str:
 def _expected(folder: Path, there: set[str]) -> set[str]:
     """The files that the weights are in, by their index, or else by the numbers in their names."""
     if (folder / INDEX).is_file():
-        return _named_in(folder / INDEX)
+        return named_in(folder / INDEX)
     if "model.safetensors" in there:
         return set()
     numbered = filter(None, map(_NUMBERED.fullmatch, there))
     return {f"{one[1]}-{number:05}-of-{one[3]}.safetensors" for one in numbered for number in range(1, int(one[3]) + 1)}
 
 
-def _named_in(index: Path) -> set[str]:
+def named_in(index: Path) -> set[str]:
+    """The files that an index of weights names; empty where it cannot be read."""
     try:
         named: Any = json.loads(index.read_bytes())["weight_map"]
         return {str(name) for name in named.values()}

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rauq.checkpoints.folders import GGUF, local_models
-from rauq.checkpoints.refusals.damage import replaced
+from rauq.checkpoints.refusals.damage import not_its_content
 
 _MOST_NAMED = 3
 _OTHER_VERSION = "Get the version for transformers, which has config.json and *.safetensors, or a GGUF file."
@@ -50,7 +50,7 @@ _OF_TRAINING = ("training_args", "optimizer", "scheduler", "scaler", "rng_state"
 
 def why_no_gguf(file: Path) -> str:
     """What a file is in place of a GGUF file, and what to do; empty where that is not known."""
-    if file.suffix.lower() == GGUF and (why := replaced(file)):
+    if file.suffix.lower() == GGUF and (why := not_its_content(file)):
         return why
     if file.suffix.lower() in _ARCHIVES:
         return f"{file} is an archive. Unpack it, and give the folder of the model."

@@ -67,7 +67,7 @@ def _why_not(source: Path, part: str, error: Exception) -> RauqError:
     config = _config(source)
     if why := _unknown_type(source, part, config):
         return UnsupportedModel(why)
-    if source.is_dir() and (why := _trouble(source, part, config)):
+    if source.is_dir() and (why := _problem_with_files(source, part, config)):
         return ModelNotFound(why)
     return _lacks(source, config, error) or ModelNotFound(
         f"The {part} {'in' if source.is_dir() else 'of'} {source} cannot be loaded ({short(error)}). "
@@ -75,7 +75,7 @@ def _why_not(source: Path, part: str, error: Exception) -> RauqError:
     )
 
 
-def _trouble(folder: Path, part: str, config: Any) -> str:
+def _problem_with_files(folder: Path, part: str, config: Any) -> str:
     """What is wrong with the files of a folder, and what to do; empty where nothing is found."""
     if part == CONFIG and not (folder / part).is_file():
         return why_no_config(folder)

@@ -175,6 +175,18 @@ def test_a_hub_that_does_not_answer_is_not_waited_for(point_to, monkeypatch):
     assert "no network" not in str(caught.value)
 
 
+def test_a_hub_that_stops_answering_leaves_the_first_reason(hub, monkeypatch):
+    publish(hub, "tiny/bare")
+    (hub.root / "tiny/bare/config.json").unlink()
+
+    def silent(*_args, **_options):
+        raise TimeoutError
+
+    monkeypatch.setattr("rauq.checkpoints.hub.HfApi.model_info", silent)
+    with pytest.raises(ModelNotFound, match="but not that file"):
+        load_model("tiny/bare")
+
+
 @pytest.mark.usefixtures("hub_cache")
 def test_offline_mode_is_respected(monkeypatch):
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)

@@ -5,12 +5,15 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from huggingface_hub import constants
+from safetensors.torch import load_file, save_file
 
 from rauq.checkpoints.model_info import inspect_model
 from rauq.checkpoints.names import ModelName, hub_ids, read_name
 from rauq.cli import inspect
 from rauq.errors import InvalidInput, ModelNotFound
+from rauq.model.loading import load_model
 from tests.architectures import save_tiny
 from tests.chat_templates import CHATML, chat_model
 from tests.gguf_files import save_gguf
@@ -48,6 +51,7 @@ def folder(home):
     place.mkdir(parents=True)
     for name in ("config.json", "tokenizer.json", "model-00001-of-00002.safetensors", "pytorch_model.bin", "README.md"):
         (place / name).write_text("{}")
+    (place / "model.safetensors.index.json").write_text('{"weight_map": {"x": "model-00001-of-00002.safetensors"}}')
     return place
 
 
@@ -116,6 +120,15 @@ ADDRESSES = {
     "org/tiny/config.json": ("org/tiny", None),
     "org/tiny/tiny.gguf": ("org/tiny/tiny.gguf", None),
     "models--org--tiny": ("org/tiny", None),
+    "hf download org/tiny model.gguf": ("org/tiny/model.gguf", None),
+    "hf download org/tiny sub/x.gguf --local-dir .": ("org/tiny/sub/x.gguf", None),
+    "hf download org/tiny --include '*.gguf'": ("org/tiny", None),
+    "huggingface-cli download --local-dir x org/tiny": ("org/tiny", None),
+    "hf download --quiet org/tiny a.json b.json --revision v2": ("org/tiny", "v2"),
+    "git clone --depth 1 https://huggingface.co/org/tiny tiny": ("org/tiny", None),
+    "ollama run hf.co/org/tiny": ("org/tiny", None),
+    "huggingface/CodeBERTa-small-v1/config.json": ("huggingface/CodeBERTa-small-v1", None),
+    "huggingface/tiny/x.gguf": ("huggingface/tiny/x.gguf", None),
     "Atlas": ("atlas", None),
     "SmolLM2": ("smollm2", None),
 }
@@ -156,7 +169,11 @@ def test_quotes_and_blanks_around_a_name_are_left_out(around, folder):
 
 
 def test_a_file_of_a_model_stands_for_its_folder(folder):
-    for file in folder.iterdir():
+    for file in sorted(folder.iterdir()):
+        if file.suffix == ".bin":
+            with pytest.raises(ModelNotFound, match="is a pickled file, which is never read"):
+                read_name(file)
+            continue
         assert read_name(file).source == str(folder)
         assert read_name(f'"{file}"').note(f'"{file}"') == f'Read "{file}" as {folder}.'
     lonely = shutil.copy(folder / "pytorch_model.bin", folder.parent)
@@ -165,6 +182,37 @@ def test_a_file_of_a_model_stands_for_its_folder(folder):
     for gguf in (folder / "tiny", folder / "later.gguf"):
         gguf.touch()
         assert read_name(gguf).source == str(gguf)
+
+
+def test_a_file_of_weights_is_never_replaced_by_the_others_of_its_folder(home):
+    folder = save_tiny(home / "tiny")
+    weights = load_file(folder / "model.safetensors")
+    save_file({name: 2 * array for name, array in weights.items()}, folder / "ema.safetensors")
+    save_file({"v_head.weight": torch.ones(1)}, folder / "value_head.safetensors")
+    for name in ("pytorch_model.bin", "optimizer.pt", "consolidated.safetensors", "model.safetensors.index.json"):
+        (folder / name).write_text("{}")
+    (folder / "model-00001-of-00002.safetensors").touch()
+    assert load_model(folder / "model.safetensors").name == str(folder)
+    for file in folder.iterdir():
+        if file.name != "model.safetensors" and file.suffix in {".safetensors", ".bin", ".pt", ".index"}:
+            todo = "To use this file, copy it" if file.stem == "ema" else "To use that, give the folder"
+            with pytest.raises(ModelNotFound, match=rf"{file.name} .* is loaded from model\.safetensors\. {todo}"):
+                load_model(file)
+    with pytest.raises(ModelNotFound, match=r"is loaded from model\.safetensors"):
+        read_name(folder / "model.safetensors.index.json")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"transformers_weights": "ema.safetensors"}))
+    assert read_name(folder / "ema.safetensors").source == str(folder)
+    with pytest.raises(ModelNotFound, match=r"is loaded from ema\.safetensors"):
+        read_name(folder / "model.safetensors")
+
+
+@pytest.mark.parametrize("name", ["x.safetensors", "consolidated.safetensors", "pytorch_model.bin", "model.fp16.onnx"])
+def test_a_file_of_weights_on_the_hub_is_never_replaced_by_the_others_of_its_model(name):
+    address = f"https://huggingface.co/org/tiny/resolve/v2/{name}"
+    for typed in (f"org/tiny/{name}", address, f"hf download org/tiny {name}"):
+        with pytest.raises(ModelNotFound, match=rf"org/tiny/{name} is .* loaded from .* To use that, give org/tiny\."):
+            read_name(typed)
 
 
 def test_paths_are_read_as_addresses_shells_and_windows_write_them(folder):
@@ -193,11 +241,23 @@ def test_models_of_ollama_and_lm_studio_have_their_names_there(ollama, lm_studio
     names = ["lmstudio-community/Tiny-1B-it-GGUF/Tiny-1B-it-Q4_K_M", "tiny-1b-it@q4_k_m"]
     assert {read_name(name).source for name in names} == {str(lm_studio)}
     assert inspect_model("llama3.2:1b").name == str(ollama)
-    for name in ("llama3.2:3b", "ollama/llama3.2", "ollama.com/library/phi4"):
-        with pytest.raises(
-            ModelNotFound, match=r"^Ollama has no model \S+ on this machine\. Get it .* ollama pull \S+, "
-        ):
-            read_name(name)
+    assert read_name("ollama run hf.co/org/q-GGUF:Q4_0").source == str(ollama)
+    (Path.home() / "mistral").mkdir()
+    for typed, name in {
+        "llama3.2:3b": "llama3.2:3b",
+        "ollama/llama3.2": "llama3.2",
+        "ollama.com/library/phi4": "phi4",
+        "ollama run llama3.2": "llama3.2",
+        "ollama pull mistral": "mistral",
+        "ollama run --verbose smollm2 'Who?'": "smollm2",
+        "https://ollama.com/library/llama3.2/tags": "llama3.2",
+        "https://ollama.com/library/llama3.2:7b/blobs/74701a8c35f6": "llama3.2:7b",
+        "https://www.ollama.com/me/other?x=y": "me/other",
+        "ollama.com/me/other/tags": "me/other",
+    }.items():
+        says = rf"^Ollama has no model {name} on this machine\. Get it there with: ollama pull {name}, or"
+        with pytest.raises(ModelNotFound, match=says):
+            read_name(typed)
 
 
 @pytest.mark.parametrize(
@@ -206,18 +266,24 @@ def test_models_of_ollama_and_lm_studio_have_their_names_there(ollama, lm_studio
         *("https://github.com/org/tiny", "https://modelscope.cn/models/org/tiny", "https://example.com/x.gguf"),
         *("https://huggingface.co", "https://huggingface.co/datasets/org/x", "https://hf.co/models?search=x"),
         *("s3://bucket/x", "https://[::1/x"),
+        *("https://ollama.com", "https://ollama.com/library", "ollama.com/search?q=x"),
     ],
 )
 def test_addresses_of_something_else_are_refused(typed):
-    with pytest.raises(ModelNotFound, match=r"is not the address of a model on the hub\. Give a hub id, such as"):
+    with pytest.raises(
+        ModelNotFound, match=r"is not the address of a model on the hub( or of Ollama)?\. Give a hub id, such as"
+    ):
         read_name(typed)
 
 
-@pytest.mark.parametrize("place", ["tree/main/4bit", "blob/main/4bit/config.json", "resolve/v1/4bit/model.onnx"])
+@pytest.mark.parametrize(
+    "place",
+    ["tree/main/4.0bpw", "tree/v1/4.0bpw", "blob/main/4.0bpw/config.json", "resolve/v1/4.0bpw/model.onnx"],
+)
 def test_a_folder_inside_a_model_of_the_hub_is_downloaded_first(place):
-    with pytest.raises(
-        ModelNotFound, match=r"hf download org/tiny --include '4bit/\*' --local-dir DIR, and .* DIR/4bit\."
-    ):
+    version = " --revision v1" if "v1" in place else ""
+    says = rf"hf download org/tiny{version} --include '4\.0bpw/\*' --local-dir DIR, and .* DIR/4\.0bpw\."
+    with pytest.raises(ModelNotFound, match=says):
         read_name(f"https://huggingface.co/org/tiny/{place}")
 
 
@@ -266,29 +332,58 @@ def test_a_quantisation_stands_for_the_one_file_of_the_hub_that_has_it(hub):
     assert read_name("tiny/several:tiny-F32.gguf").source == name
     assert inspect_model("tiny/several:F32").quantisation == "F32"
     for tag, says in (
-        ("Q8_0", "no GGUF"),
-        ("Q4_K", "no GGUF"),
-        ("4_K_M", "no GGUF"),
-        ("Q2_K", "several GGUF files of Q2_K"),
-        ("latest", "several"),
+        ("Q8_0", "no GGUF file tagged Q8_0"),
+        ("Q4_K", "no GGUF file tagged Q4_K"),
+        ("4_K_M", "no GGUF file tagged 4_K_M"),
+        ("Q2_K", "several GGUF files, so Q2_K is ambiguous"),
+        ("latest", "several GGUF files, so latest is ambiguous"),
     ):
         with pytest.raises(ModelNotFound, match=rf"{says}.* Name a file that is there, such as tiny/several/.*\.gguf"):
             read_name(f"tiny/several:{tag}")
     with pytest.raises(ModelNotFound, match=r"tiny/several has GGUF files, and no config\.json\. Name a file that is"):
         inspect_model("tiny/several")
     publish(hub, "tiny/llama")
-    with pytest.raises(ModelNotFound, match=r"no GGUF file of v1\. A revision is given as tiny/llama@v1\."):
+    with pytest.raises(ModelNotFound, match=r"no GGUF file tagged v1\. A revision is given as tiny/llama@v1\."):
         read_name("tiny/llama:v1")
+
+
+def cached_files(model, revisions):
+    """Files in the hub's cache, by the revision that they were fetched in."""
+    place = Path(constants.HF_HUB_CACHE, f"models--{model.replace('/', '--')}")
+    for number, (revision, names) in enumerate(revisions.items()):
+        commit = place / "snapshots" / f"{number:040}"
+        commit.mkdir(parents=True)
+        (place / "refs").mkdir(exist_ok=True)
+        (place / "refs" / revision).write_text(commit.name)
+        for name in names:
+            (commit / name).touch()
+
+
+def test_the_hub_says_which_file_a_tag_means_whatever_is_in_its_cache(hub):
+    folder = (hub.root / published_gguf(hub, "q")).parent
+    for name in ("q-Q2_K.gguf", "q-UD-Q2_K.gguf", "v2/q-Q8_0.gguf"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).touch()
+    cached_files("tiny/q", {"main": ["q-UD-Q2_K.gguf"], "v2": ["q-Q4_0.gguf"]})
+    for tag in ("Q2_K", "latest"):
+        with pytest.raises(ModelNotFound, match=f"several GGUF files, so {tag} is ambiguous"):
+            read_name(f"tiny/q:{tag}")
+    assert read_name("tiny/q:Q8_0", revision="v2") == ModelName(source="tiny/q/q-Q8_0.gguf", revision="v2")
+    with pytest.raises(ModelNotFound, match="no GGUF file tagged Q4_0"):
+        read_name("tiny/q:Q4_0", revision="v2")
 
 
 @pytest.mark.usefixtures("no_hub")
 def test_without_network_a_quantisation_is_found_in_the_hubs_cache(home, monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(home / "hub"))
-    snapshot = home / "hub/models--org--q-GGUF/snapshots/0a"
-    snapshot.mkdir(parents=True)
-    for name in ("tiny-Q4_0.gguf", "tiny-Q8_0.gguf"):
-        (snapshot / name).touch()
+    cached_files("org/q-GGUF", {"main": ["tiny-Q4_0.gguf", "tiny-Q8_0.gguf"], "v2": ["tiny-Q6_K.gguf"]})
     assert read_name("org/q-GGUF:Q4_0").source == "org/q-GGUF/tiny-Q4_0.gguf"
+    assert read_name("org/q-GGUF:Q4_0", revision=DIGEST).source == "org/q-GGUF/tiny-Q4_0.gguf"
+    for revision in ("v2", f"{1:040}"):
+        assert read_name("org/q-GGUF:Q6_K", revision=revision).source == "org/q-GGUF/tiny-Q6_K.gguf"
+    for typed, revision in (("Q4_0", "v2"), ("Q6_K", None), ("Q4_0", "v3"), ("latest", "v2")):
+        with pytest.raises(ModelNotFound, match="there is no network"):
+            read_name(f"org/q-GGUF:{typed}", revision=revision)
     with pytest.raises(ModelNotFound, match=r"there is no network .* such as org/q-GGUF/tiny-Q4_0\.gguf, org/q-GGUF"):
         read_name("org/q-GGUF:Q5_0")
     with pytest.raises(ModelNotFound, match=r"there is no network .*A GGUF file on this machine works"):
