@@ -237,10 +237,14 @@ def _think(name, body, opening, closing, *, begins="", **how):
     return ThinkingForm(name, chatml(body, end=end, start=how.pop("start", "")), opening, closing, bool(begins), **how)
 
 
+def _rest_after(mark):
+    """What a template writes for a message, with earlier answers cut off up to this text."""
+    return f"{{{{ message.content.split('{mark}')[-1] if message.role == 'assistant' else message.content }}}}"
+
+
 def _cut(name, opening, closing, *, begins=""):
     """A template that cuts off the thinking of earlier answers."""
-    ending = f"message.content.split('{closing}')[-1] if message.role == 'assistant' else message.content"
-    return _think(name, f"{{{{ {ending} }}}}", opening, closing, begins=begins)
+    return _think(name, _rest_after(closing), opening, closing, begins=begins)
 
 
 def _field(name, opening, closing):
@@ -269,3 +273,26 @@ THINKING_FORMS = (
     _think("tokens alone", _PLAIN, *_OWN, special=(*_MARKS, *_OWN)),
     _think("no mark of its own", _PLAIN, "<think>", "</think>"),
 )  # fmt: skip
+
+
+def _header(mark):
+    """A template that begins an answer with this line, earlier ones too, and cuts these at the same text."""
+    before = f"{{{{ '{mark}\n' if message.role == 'assistant' }}}}"
+    return f"{_EACH}{before}{_rest_after(mark)}\n\n{{% endfor %}}{_ASK}{mark}\n{{% endif %}}"
+
+
+# Templates that have one of the marks <own:thought> and </own:thought>, and act on it.
+SINGLE_MARKS = (chatml(_rest_after("</own:thought>")), _think("", _PLAIN, "", "", begins="<own:thought>\n").source)
+# Templates without thinking marks of their own: what they cut at is no mark, and neither is a word in brackets.
+UNMARKED = {
+    "a cue": chatml(_rest_after("Final answer:")),
+    "a cue after an opening mark": _cut("", "", "Final answer:", begins="<think>\n").source,
+    "a cue after no thinking": _cut("", "", "Final answer:", begins="<think>\n\n</think>\n\n").source,
+    "a name": _header("ASSISTANT:"),
+    "a heading": _header("### Response:"),
+    "an end of instructions": _header("[/INST]"),
+    "an answer's mark": chatml(_rest_after("<answer>")),
+    "an opening mark": chatml(_rest_after("[reasoning]")),
+    "prose": chatml(_PLAIN, start="Cite [reasoning] and <thoughts>.\n"),
+    "prose at the end": _think("", _PLAIN, "", "", begins="Cite [reasoning] and <thoughts>.\n").source,
+}

@@ -7,7 +7,7 @@ from jinja2 import nodes
 
 from rauq.model.template import FAILURES, render
 from rauq.trace.messages import THINKING_FIELDS, default_template, parsed_template
-from rauq.trace.thinking import USUAL_MARKS, Marks, marks_in
+from rauq.trace.thinking import USUAL_MARKS, Marks, has_marks, marks_in, pairs_in
 
 _QUESTION, _THINKING, _ANSWER = "\ue000", "\ue001", "\ue002"  # texts that no template has
 _LENGTHS = range(4, 61)  # characters of a mark
@@ -15,18 +15,20 @@ _MOST_TRIED = 300  # texts of a template; anyone may have written it
 
 
 def marks_of(tokenizer: Any) -> Marks:
-    """The thinking marks of a model: those that its template and tokens name, and those that the template acts on.
+    """The thinking marks of a model: those among its tokens, pairs in its template, and those that this acts on.
 
-    Of earlier answers a template may cut off what stands before a mark, and it may write thinking between two marks.
+    A template may begin an answer with a mark, cut off what stands before one in earlier answers, and write thinking
+    between two marks.
     """
     source = default_template(tokenizer.chat_template) or ""
-    texts = sorted(set(_texts_of(source)))
-    found = USUAL_MARKS | marks_in("\n".join([*texts, *tokenizer.get_added_vocab()]))
+    texts, begun = sorted(set(_texts_of(source))), _begun(tokenizer)
+    found = USUAL_MARKS | pairs_in("\n".join(texts)) | marks_in("\n".join(tokenizer.get_added_vocab()))
+    found |= marks_in(begun) if begun in marks_in(begun).opening else Marks()
     for name in THINKING_FIELDS:
         found |= _written_around(tokenizer, name) if name in source else Marks()
     if "split" in source or "partition" in source:
         others = [text for text in texts if not any(mark in text for mark in found.opening | found.closing)]
-        found |= _cut_at(tokenizer, [text for text in others if len(text) in _LENGTHS][:_MOST_TRIED])
+        found |= _cut_at(tokenizer, [text for text in others if len(text) in _LENGTHS][:_MOST_TRIED], begun)
     return found
 
 
@@ -39,12 +41,24 @@ def _texts_of(source: str) -> Iterator[str]:
     yield from filter(None, map(str.strip, texts))
 
 
-def _cut_at(tokenizer: Any, texts: Sequence[str]) -> Marks:
-    """Those texts up to which the template cuts an earlier answer, and the line that it begins an answer with."""
-    closing = frozenset(text for text in texts if _is_cut_at(tokenizer, text))
-    last = _rendered(tokenizer).rstrip().rpartition("\n")[2] if closing else ""
-    is_written = last and _QUESTION not in last and not any(name in last for name in tokenizer.get_added_vocab())
-    return Marks(opening=frozenset({last} if is_written else ()), closing=closing)
+def _begun(tokenizer: Any) -> str:
+    """What the template begins an answer with, and does not write before an earlier one; empty where it fails."""
+    before, answer, _ = _rendered(tokenizer, {"content": _ANSWER}, asked_again=True).partition(_ANSWER)
+    written = _rendered(tokenizer)
+    return written.removeprefix(before.rstrip()).strip() if answer and written.startswith(before.rstrip()) else ""
+
+
+def _cut_at(tokenizer: Any, texts: Sequence[str], begun: str) -> Marks:
+    """Those texts up to which the template cuts an earlier answer, if they are marks.
+
+    One is a mark by its form, or since the template begins an answer with its counterpart. Others, such as "Answer:",
+    are text: a closing mark alone ends the thinking, and would cut an answer that mentions it.
+    """
+    named = {text for text in texts if text in marks_in(text).closing}
+    has_opening = begun and not has_marks(begun.encode())
+    cut = {text for text in (texts if has_opening else named) if _is_cut_at(tokenizer, text)}
+    found = marks_in("\n".join(cut & named))
+    return found | Marks(opening=frozenset({begun}), closing=frozenset(cut - named)) if cut - named else found
 
 
 def _is_cut_at(tokenizer: Any, mark: str) -> bool:

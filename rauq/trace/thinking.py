@@ -15,6 +15,7 @@ _MARK = re.compile(
     r"(?:think|thinking|thoughts?|reasoning)(?:_(?P<last>start|begin|end))?\|?[>\]▷]",
     re.IGNORECASE,
 )
+_SIDE = re.compile(r"/|(?:start|begin|end)_(?:of_)?|_(?:start|begin|end)\b", re.IGNORECASE)  # of two marks, which it is
 # In the harmony format of gpt-oss, what stands before the message of the final channel is not meant for the user.
 _HARMONY = re.compile(
     rb"(?P<close><\|channel\|>\s*final\b[^<]*<\|message\|>)|(?P<open><\|channel\|>[^<]*(?:<\|message\|>)?)"
@@ -38,12 +39,20 @@ USUAL_MARKS = Marks(opening=frozenset({"<think>", "[THINK]"}), closing=frozenset
 
 def marks_in(text: str) -> Marks:
     """The thinking marks that a text has, by their form, and their counterparts with or without a slash."""
-    found = [(mark[0], _closes(mark)) for mark in _MARK.finditer(text)]
-    opening = {mark for mark, closes in found if not closes}
-    closing = {mark for mark, closes in found if closes}
+    found = _found(text)
+    return found | Marks(
+        opening=frozenset(mark.replace("/", "", 1) for mark in found.closing if "/" in mark),
+        closing=frozenset(f"{mark[0]}/{mark[1:]}" for mark in found.opening),
+    )
+
+
+def pairs_in(text: str) -> Marks:
+    """The thinking marks of which a text has both, the opening and the closing one; prose may have a single one."""
+    found = _found(text)
+    both = {_SIDE.sub("", mark) for mark in found.opening} & {_SIDE.sub("", mark) for mark in found.closing}
     return Marks(
-        opening=frozenset(opening | {mark.replace("/", "", 1) for mark in closing if "/" in mark}),
-        closing=frozenset(closing | {f"{mark[0]}/{mark[1:]}" for mark in opening}),
+        opening=frozenset(mark for mark in found.opening if _SIDE.sub("", mark) in both),
+        closing=frozenset(mark for mark in found.closing if _SIDE.sub("", mark) in both),
     )
 
 
@@ -64,6 +73,14 @@ def thinking_span(
     where it has none; where the last opening mark is never closed, it ends with the answer.
     """
     return _between(_pattern(marks), prompt_end, answer) or _between(_HARMONY, prompt_end, answer)
+
+
+def _found(text: str) -> Marks:
+    found = [(mark[0], _closes(mark)) for mark in _MARK.finditer(text)]
+    return Marks(
+        opening=frozenset(mark for mark, closes in found if not closes),
+        closing=frozenset(mark for mark, closes in found if closes),
+    )
 
 
 def _closes(mark: re.Match[str]) -> bool:

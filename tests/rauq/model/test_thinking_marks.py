@@ -4,9 +4,9 @@ import pytest
 
 from rauq.model.context import encode_prompt
 from rauq.model.tokens import Tokens
-from rauq.trace.thinking import USUAL_MARKS, thinking_span
+from rauq.trace.thinking import USUAL_MARKS, Marks, thinking_span
 from tests.chat_templates import TEMPLATES, chat_tokenizer
-from tests.template_forms import THINKING_FORMS, tokenizer_of
+from tests.template_forms import SINGLE_MARKS, THINKING_FORMS, UNMARKED, tokenizer_of
 
 
 @pytest.mark.parametrize("form", THINKING_FORMS, ids=str)
@@ -46,10 +46,27 @@ def test_a_template_that_begins_and_ends_the_thinking_leaves_an_answer():
         assert thinking_span(pieces, [b"Oslo"], tokens.thinking_marks) == ((0, 1) if think else None)
 
 
+@pytest.mark.parametrize("source", UNMARKED.values(), ids=UNMARKED)
+def test_a_text_at_which_a_template_cuts_or_that_it_only_mentions_is_no_mark(source):
+    assert Tokens(tokenizer_of(source)).thinking_marks == USUAL_MARKS
+
+
+@pytest.mark.parametrize("source", SINGLE_MARKS, ids=["cuts at it", "begins with it"])
+def test_a_single_mark_counts_where_the_template_acts_on_it(source):
+    own = Marks(opening=frozenset({"<own:thought>"}), closing=frozenset({"</own:thought>"}))
+    assert Tokens(tokenizer_of(source)).thinking_marks == USUAL_MARKS | own
+
+
 @pytest.mark.parametrize(
-    "answer", ["Use [BEGIN] here", "thought", "<thinker>x", "[reasoned] so", "<b>think</b>", "a < think > b", "<|x|>"]
+    "answer",
+    [
+        *("Use [BEGIN] here", "thought", "<thinker>x", "[reasoned] so", "<b>think</b>", "a < think > b", "<|x|>"),
+        *("Final answer: Oslo", "A. ASSISTANT: Oslo", "### Response:\nOslo", "[/INST] Oslo", "a <answer>Oslo</answer>"),
+        *("[reasoning] Oslo", "<thoughts> Oslo"),
+    ],
 )
 def test_what_only_resembles_a_mark_is_text(answer):
-    for form in THINKING_FORMS:
-        marks = Tokens(tokenizer_of(form.source, form.special)).thinking_marks
+    models = [(form.source, form.special) for form in THINKING_FORMS] + [(source, ()) for source in UNMARKED.values()]
+    for source, special in models:
+        marks = Tokens(tokenizer_of(source, special)).thinking_marks
         assert thinking_span([b"Who?"], [answer.encode()], marks) is None

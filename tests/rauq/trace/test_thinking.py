@@ -127,6 +127,8 @@ def test_a_template_that_opens_the_thinking():
 
 @pytest.mark.parametrize("template", ["{{ messages[0].content }}</ponder>", "{{ messages[0].content }}"])
 def test_the_marks_of_the_model_s_own_template_count(template):
-    lm = thinking_lm([QUESTION, END], template.replace("</ponder>", "{# <thought> #}{{ '' if 1 else '<thought>' }}"))
+    lm = thinking_lm(
+        [QUESTION, END], template.replace("</ponder>", "{# <thought> #}{{ '' if 1 else '<thought></thought>' }}")
+    )
     trace = lm.read(PROMPT, "<thought>a</thought>Paris")
     assert (trace.thinking is not None) == ("ponder" in template)
