@@ -148,12 +148,12 @@ def size(num_bytes: int) -> str:
 
 
 def about_weights(quantisation: str, dtype: str, adapter: str) -> str:
-    """How the weights are quantised or stored in a GGUF file, with the computation's dtype, and what is put on them.
+    """How the weights are quantised or stored in a GGUF file, with the computation's dtype, and the adapter.
 
     "" if neither. GGUF's names are in capitals; what a model was quantised with when it was loaded is not.
     """
-    put = f"The adapter {running(adapter)} is put on the weights." if adapter else ""
-    return " ".join(filter(None, (_about_quantisation(quantisation, dtype), put)))
+    applied = f"The adapter {running(adapter)} is applied." if adapter else ""
+    return " ".join(filter(None, (_about_quantisation(quantisation, dtype), applied)))
 
 
 def _about_quantisation(quantisation: str, dtype: str) -> str:

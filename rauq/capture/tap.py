@@ -35,7 +35,7 @@ def input_device(model: PreTrainedModel) -> torch.device:
     """Where the embeddings are computed, which is not where their weights are if these are offloaded."""
     embeddings = model.get_input_embeddings()
     offloaded_to = getattr(getattr(embeddings, "_hf_hook", None), "execution_device", None)  # accelerate's
-    weight: torch.Tensor = embeddings.get_parameter("weight")
+    weight = next(embeddings.parameters())  # PEFT may put a module without a weight of its own around them
     return weight.device if offloaded_to is None else torch.device(offloaded_to)
 
 

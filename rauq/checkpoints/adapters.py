@@ -1,9 +1,10 @@
-"""Adapters of PEFT, in a folder of their own or beside a model: found, named, and put on the model's weights.
+"""Adapters of PEFT, in a folder of their own or beside a model: found, named, and applied to the model's weights.
 
-An adapter that were left out would give the numbers of the model without it, so none is.
+An adapter is never ignored: the results would be those of the base model.
 """
 
 import json
+import os
 import re
 import warnings
 from collections.abc import Mapping
@@ -15,7 +16,9 @@ from safetensors import safe_open
 from transformers import PreTrainedModel
 
 from rauq.checkpoints.folders import ADAPTER_CONFIG, looks_like_path
-from rauq.checkpoints.hub import is_folder, require_safetensors
+from rauq.checkpoints.hub import is_folder, is_there, not_there, require_safetensors
+from rauq.checkpoints.named import ATLAS, file_of, find_named
+from rauq.checkpoints.refusals.weights_files import has_own_weights
 from rauq.checkpoints.weights import stored_file
 from rauq.errors import MissingPackage, UnsupportedModel
 
@@ -30,7 +33,7 @@ class Adapter:
     """An adapter whose weights were not read yet, with the fields of its config.
 
     `source` and `where` say where it is, as those of a `Checkpoint` do; `commit` is "local" for a folder. `base` is the
-    folder or hub id of the model that it is put on, and is empty where that is in the same place.
+    folder, GGUF file or hub id of the model that it is applied to, and is empty where that is in the same place.
     """
 
     source: str
@@ -40,14 +43,14 @@ class Adapter:
     base: str
 
     def __str__(self) -> str:
-        """Its name and method, and the model that it is put on: paths by their last part."""
+        """Its name and method, and the model that it is applied to: paths by their last part."""
         base = f" on {_short(self.base)}" if self.base else ""
         return f"{_short(self.source)} ({_method(self.fields['peft_type'])}{base})"
 
     @property
     def has_tokenizer(self) -> bool:
-        """Whether a tokenizer is beside it."""
-        return any(stored_file(self.source, name, self.where) is not None for name in _TOKENIZERS)
+        """Whether it brings a tokenizer to a base that is elsewhere."""
+        return bool(self.base) and any(stored_file(self.source, name, self.where) is not None for name in _TOKENIZERS)
 
 
 def find_adapter(source: str, where: dict[str, Any]) -> Adapter | None:
@@ -58,11 +61,15 @@ def find_adapter(source: str, where: dict[str, Any]) -> Adapter | None:
         MissingPackage: PEFT is not installed.
     """
     config = stored_file(source, ADAPTER_CONFIG, where)
-    has_weights = is_folder(source) and (Path(source) / ADAPTER_WEIGHTS).is_file()
+    if config is None and not is_folder(source):
+        return None
+    has_weights = is_there(source, ADAPTER_WEIGHTS, where)
     if config is None and not has_weights:
         return None
-    if config is None or (is_folder(source) and not has_weights):
-        raise UnsupportedModel(_about_half(source, has_weights=has_weights))
+    if not has_weights and where["local_files_only"] and not is_folder(source):
+        raise not_there(source, where, (ADAPTER_WEIGHTS,))
+    if config is None or not has_weights:
+        raise UnsupportedModel(_incomplete_message(source, has_weights=has_weights))
     given = _fields_of(config)
     _check_peft(source, given)
     return Adapter(
@@ -87,7 +94,9 @@ def with_adapter(model: PreTrainedModel, adapter: Adapter) -> PreTrainedModel:
     weights = _weights_of(adapter)
     _resize_embeddings(model, weights)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)  # PEFT asks for what is old
+        warnings.filterwarnings(
+            "ignore", "`is_gradient_checkpointing`", FutureWarning
+        )  # PEFT still reads a deprecated attribute
         adapted = PeftModel(model, config)
     result: Any = set_peft_model_state_dict(adapted, weights)
     own = (PEFT_TYPE_TO_PREFIX_MAPPING[config.peft_type], ".modules_to_save.")
@@ -100,28 +109,31 @@ def with_adapter(model: PreTrainedModel, adapter: Adapter) -> PreTrainedModel:
 
 
 def adapters_of(model: PreTrainedModel) -> str:
-    """The adapters of a model that is in memory, by the names that PEFT has for them; "" if there are none."""
+    """The adapters of a model in memory that have an effect, by their names in PEFT; "" if there are none."""
     given = getattr(model, "peft_config", None) or {}
-    return ", ".join(f"{name} ({_method(config.peft_type.value)})" for name, config in given.items())
+    used = _in_use(model) if given else frozenset()
+    return ", ".join(f"{name} ({_method(config.peft_type.value)})" for name, config in given.items() if name in used)
 
 
-def refuse_prompt(*, is_prompt_learning: bool) -> None:
-    """Refuse adapters that are tokens.
+def _in_use(model: PreTrainedModel) -> frozenset[str]:
+    """The names of the adapters that are merged or active in a layer where adapters are not disabled."""
+    from peft.tuners.tuners_utils import BaseTunerLayer
 
-    Raises:
-        UnsupportedModel: they are.
-    """
-    if is_prompt_learning:
-        message = (
-            "This PEFT model learns tokens that stand before the prompt, which a trace has no place for. Use adapters "
-            "that change weights, such as LoRA."
-        )
-        raise UnsupportedModel(message)
+    layers = (layer for layer in model.modules() if isinstance(layer, BaseTunerLayer) and not layer.disable_adapters)
+    return frozenset(name for layer in layers for name in layer.merged_adapters or layer.active_adapters)
+
+
+def prompt_refused() -> UnsupportedModel:
+    """The error for an adapter that is tokens."""
+    return UnsupportedModel(
+        "This PEFT model learns virtual tokens before the prompt, which a trace cannot represent. Use adapters that "
+        "change weights, such as LoRA."
+    )
 
 
 def _is_alone(source: str, where: dict[str, Any]) -> bool:
     if is_folder(source):
-        return all(file.name == ADAPTER_WEIGHTS for file in Path(source).glob("*.safetensors"))
+        return not has_own_weights(Path(source))
     try:
         require_safetensors(source, where)
     except FileNotFoundError:
@@ -143,30 +155,36 @@ def _check_peft(source: str, given: Mapping[str, Any]) -> None:
     except ImportError as error:
         message = (
             f"{source} has an adapter ({_method(given['peft_type'])}), which needs peft: pip install peft. Without it, "
-            "only the model that the adapter is put on can be used, from a folder without the adapter."
+            "only the model that the adapter is applied to can be used, from a folder without the adapter."
         )
         raise MissingPackage(message) from error
 
 
 def _base_of(source: str, given: Mapping[str, Any]) -> str:
-    """The folder or hub id of the model that an adapter was trained for.
+    """The folder, GGUF file or hub id of the model that an adapter was trained for.
 
     Raises:
-        UnsupportedModel: it names none, or a folder that is not here.
+        UnsupportedModel: it names none, or a path that is not here.
     """
     base = given.get("base_model_name_or_path")
     if isinstance(base, str) and base:
-        beside = Path(source) / base
-        found = str(beside) if not is_folder(base) and is_folder(str(beside)) else base
-        if is_folder(found) or not looks_like_path(found):
+        found = next(filter(os.path.exists, (base, os.path.join(source, base))), base)  # noqa: PTH118 - may be no path
+        is_here = os.path.exists(found)  # noqa: PTH110 - the same
+        if is_here or not looks_like_path(found):
             _refuse_itself(source, found)
-            return found
+            return found if is_here else _own_place(found)
     said = f"is trained for {base!r}, which is not here" if base else "does not name the model that it is trained for"
     message = (
         f"The adapter in {source} {said}. Write the model's folder or hub id into base_model_name_or_path of its "
         f"{ADAPTER_CONFIG}."
     )
     raise UnsupportedModel(message)
+
+
+def _own_place(base: str) -> str:
+    """Where the model of a short name is; any other name as it is."""
+    named = find_named(base)
+    return str(file_of(named)) if named is not None else str(ATLAS) if base == "atlas" else base
 
 
 def _refuse_itself(source: str, base: str) -> None:
@@ -209,19 +227,20 @@ def _config_of(adapter: Adapter) -> Any:
         raise UnsupportedModel(_about_version(adapter, f"the setting {unknown[0]}"))
     kept = {name: value for name, value in adapter.fields.items() if name in known}
     config = PeftConfig.from_peft_type(**kept, **({} if "inference_mode" in kept else {"inference_mode": True}))
-    refuse_prompt(is_prompt_learning=config.is_prompt_learning)
+    if config.is_prompt_learning:
+        raise prompt_refused()
     config.inference_mode = True
     return config
 
 
 def _weights_of(adapter: Adapter) -> dict[str, Any]:
     if (file := stored_file(adapter.source, ADAPTER_WEIGHTS, adapter.where)) is None:
-        raise UnsupportedModel(_about_half(adapter.source, has_weights=False))
+        raise UnsupportedModel(_incomplete_message(adapter.source, has_weights=False))
     with safe_open(file, framework="pt", backend="pread") as opened:
         return {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - no dict
 
 
-def _about_half(source: str, *, has_weights: bool) -> str:
+def _incomplete_message(source: str, *, has_weights: bool) -> str:
     if has_weights:
         return (
             f"{source} has {ADAPTER_WEIGHTS} and no {ADAPTER_CONFIG}, so the adapter cannot be used. Add its config; "

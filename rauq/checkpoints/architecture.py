@@ -28,6 +28,7 @@ _RUN_SETTINGS = frozenset(
     for end in ("", "_internal")
 ) | {"return_dict", "use_return_dict", "device_map", "fusion_config"}
 _DTYPES = ("dtype", "torch_dtype")
+_OF_WEIGHTS = frozenset({"quantization_config", "compression_config"})  # how they are stored, dtypes included
 
 
 def read_config(source: str, where: dict[str, Any]) -> PreTrainedConfig:
@@ -72,16 +73,20 @@ def _without_run_settings(given: Any) -> Any:
     if not isinstance(given, dict):
         return given
     return {
-        name: value.removeprefix("torch.")
-        if name in _DTYPES and isinstance(value, str)
-        else _without_run_settings(value)
+        name: value if name in _OF_WEIGHTS else _kept(name, value)
         for name, value in given.items()
         if name not in _RUN_SETTINGS and not _is_unusable(name, value, given)
     }
 
 
+def _kept(name: str, value: Any) -> Any:
+    if name in _DTYPES and isinstance(value, str):
+        return value.removeprefix("torch.")
+    return _without_run_settings(value)
+
+
 def _is_unusable(name: str, value: Any, config: dict[str, Any]) -> bool:
-    """Whether it means nothing here: a dtype that torch does not have, or padding by a token that does not exist."""
+    """Whether a setting cannot be used: an unknown dtype or token, a file of pickled weights, or an empty one."""
     if name in _DTYPES and isinstance(value, str):
         return not isinstance(getattr(torch, value.removeprefix("torch."), None), torch.dtype)
     if name == "pad_token_id" and isinstance(value, int):

@@ -128,8 +128,8 @@ class Checkpoint:
 
     `plan` and `facts` are there for a GGUF file, `remote` for one that is still on the hub and of which only the header
     was read. `read_tokenizer` is called once the tokenizer is needed. `digest` is the sha256 of the GGUF file that the
-    weights were dequantised from. `adapter` is put on the weights; `notes` say what else of the files is used otherwise
-    than as they are.
+    weights were dequantised from. `adapter` is applied to the weights; `notes` say which other files are used
+    differently from how they are stored.
     """
 
     source: str
@@ -203,7 +203,21 @@ def fetched(checkpoint: Checkpoint) -> Checkpoint:
     """
     if checkpoint.remote is None:
         return checkpoint
-    return gguf_checkpoint(checkpoint.source, checkpoint.remote.download(), revision=checkpoint.where["revision"])
+    found = gguf_checkpoint(checkpoint.source, checkpoint.remote.download(), revision=checkpoint.where["revision"])
+    return _as_adapted(found, checkpoint)
+
+
+def _as_adapted(base: Checkpoint, checkpoint: Checkpoint) -> Checkpoint:
+    """A model with the adapter of another description of it, and with the tokenizer that this one may bring."""
+    adapter = checkpoint.adapter
+    if adapter is None or not adapter.has_tokenizer:
+        return replace(base, adapter=adapter)
+    return replace(
+        base,
+        adapter=adapter,
+        chat_template=checkpoint.chat_template,
+        read_tokenizer=checkpoint.read_tokenizer,
+    )
 
 
 @contextmanager
@@ -243,15 +257,8 @@ def in_folder(
     with stored(store, key, num_bytes=num_bytes, write=write, cancel=cancel) as folder:
         read = partial(AutoTokenizer.from_pretrained, folder, trust_remote_code=False)
         where = checkpoint.where | {"revision": None}
-        yield replace(
-            checkpoint,
-            source=str(folder),
-            where=where,
-            read_tokenizer=read,
-            digest=digest,
-            plan=None,
-            facts=None,
-        )
+        own = replace(checkpoint, source=str(folder), where=where, read_tokenizer=read, digest=digest)
+        yield _as_adapted(replace(own, plan=None, facts=None), checkpoint)
 
 
 def _reader_digest() -> str:

@@ -72,17 +72,29 @@ def require_safetensors(source: str, where: dict[str, Any]) -> None:
     """
     if is_folder(source):
         found = bool(list(Path(source).glob("*.safetensors")))
-    elif where["local_files_only"]:
-        found = any(
-            isinstance(try_to_load_from_cache(source, name, revision=where["revision"]), str) for name in _WEIGHTS
-        )
     else:
-        found = any(_is_on_hub(source, name, where["revision"]) for name in _WEIGHTS)
+        found = any(is_there(source, name, where) for name in _WEIGHTS)
     if not found:
-        unasked = where["local_files_only"] and not is_folder(source)
-        place = " in the hub's cache, and the hub does not answer" if unasked else ""
-        message = f"there is no {' or '.join(_WEIGHTS)}{place}"
-        raise FileNotFoundError(message)
+        raise not_there(source, where, _WEIGHTS)
+
+
+def not_there(source: str, where: dict[str, Any], names: Sequence[str]) -> FileNotFoundError:
+    """The error for files that are not there, which says whether the hub was asked."""
+    unasked = where["local_files_only"] and not is_folder(source)
+    place = " in the hub's cache, and the hub does not answer" if unasked else ""
+    return FileNotFoundError(f"there is no {' or '.join(names)}{place}")
+
+
+def is_there(source: str, file: str, where: dict[str, Any]) -> bool:
+    """Whether a folder, or a model of the hub, has a file; without network, whether the hub's cache has it.
+
+    Any error means that the hub does not answer.
+    """
+    if is_folder(source):
+        return (Path(source) / file).is_file()
+    if where["local_files_only"]:
+        return isinstance(try_to_load_from_cache(source, file, revision=where["revision"]), str)
+    return _is_on_hub(source, file, where["revision"])
 
 
 def ask_hub(source: str, file: str, revision: str | None) -> HfFileMetadata:
@@ -287,9 +299,10 @@ def is_digest(revision: str | None) -> bool:
 
 
 def _only_one(folder: Path) -> Path | None:
-    """The GGUF file of a folder that holds no model in another format."""
+    """The GGUF file of a folder that holds no model in another format, and no adapter."""
     files = gguf_files(folder)
-    if not files or ((folder / CONFIG).is_file() and list(folder.glob("*.safetensors"))):
+    has_config = any((folder / name).is_file() for name in CONFIGS)
+    if not files or (has_config and list(folder.glob("*.safetensors"))):
         return None
     if len(files) > 1:
         names = ", ".join(str(file) for file in files[:_MOST_NAMED])

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,7 +21,13 @@ from rauq.checkpoints.kinds import BFLOAT16
 from rauq.checkpoints.memory import free_main_memory
 from rauq.checkpoints.quantization import quantization_options, refuse_unknown_scheme
 from rauq.checkpoints.refusals.reasons import plain_errors
-from rauq.checkpoints.weights import check_complete, check_numbers, refuse_elsewhere, stored_file, stored_weights
+from rauq.checkpoints.weights import (
+    check_complete,
+    check_numbers,
+    refuse_weights_in_subfolders,
+    stored_file,
+    stored_weights,
+)
 from rauq.errors import InvalidInput, OutOfMemory, UnsupportedModel
 from rauq.labels import size
 
@@ -40,15 +47,36 @@ def find_checkpoint(source: str, *, revision: str | None) -> Checkpoint:
     """
     if (file := find_gguf(source, revision=revision)) is not None:
         return gguf_checkpoint(source, file, revision=revision)
-    where = source_arguments(
-        source, revision=revision, otherwise='A folder works without the hub, and "atlas" is embedded.'
-    )
+    where = _where(source, revision)
     with plain_errors(source, "adapter"):
         adapter = find_adapter(source, where)
     if adapter is not None and adapter.base:
-        return _adapted(find_checkpoint(adapter.base, revision=adapter.fields.get("revision")), adapter)
+        return _adapted(_base_checkpoint(adapter), adapter)
     found = _whole_checkpoint(source, where)
     return found if adapter is None else replace(found, adapter=adapter)
+
+
+def _base_checkpoint(adapter: Adapter) -> Checkpoint:
+    """The model that an adapter from elsewhere is applied to, which has no adapter of its own."""
+    source, revision = adapter.base, adapter.fields.get("revision")
+    revision = None if Path(source).is_file() else revision  # which is one of the hub
+    if (file := find_gguf(source, revision=revision)) is not None:
+        return gguf_checkpoint(source, file, revision=revision)
+    where = _where(source, revision)
+    with plain_errors(source, "adapter"):
+        other = find_adapter(source, where)
+    if other is not None:
+        message = (
+            f"The adapter {adapter} is for a model that has an adapter too: {other}. Merge that one into its model "
+            "first, and name the merged model in base_model_name_or_path."
+        )
+        raise UnsupportedModel(message)
+    return _whole_checkpoint(source, where)
+
+
+def _where(source: str, revision: str | None) -> dict[str, Any]:
+    otherwise = 'A folder works without the hub, and "atlas" is embedded.'
+    return source_arguments(source, revision=revision, otherwise=otherwise)
 
 
 def _whole_checkpoint(source: str, where: dict[str, Any]) -> Checkpoint:
@@ -59,7 +87,7 @@ def _whole_checkpoint(source: str, where: dict[str, Any]) -> Checkpoint:
         refuse_unknown_scheme(source, config)
     tokenizer = _tokenizer(source, where, config)
     with plain_errors(source, "weights"):
-        refuse_elsewhere(source)
+        refuse_weights_in_subfolders(source)
         require_safetensors(source, where)
     with plain_errors(source, "config.json"):
         skeleton = language_model(config)
@@ -79,9 +107,6 @@ def _whole_checkpoint(source: str, where: dict[str, Any]) -> Checkpoint:
 
 def _adapted(base: Checkpoint, adapter: Adapter) -> Checkpoint:
     """A base model with an adapter from elsewhere, and with that one's tokenizer, if it has any."""
-    if base.adapter is not None:
-        message = f"The adapter {adapter} is put on another adapter. Merge that one into its model first."
-        raise UnsupportedModel(message)
     if not adapter.has_tokenizer:
         return replace(base, adapter=adapter)
     tokenizer = _tokenizer(adapter.source, dict(adapter.where), base.config)
@@ -148,7 +173,8 @@ def unmapped() -> Iterator[None]:
     """Let transformers read weights into memory of their own, one tensor at a time, instead of mapping their files.
 
     Weights that are views of a file would change with it, and would end the process if it shrank; copying them
-    afterwards takes half as much memory again. Adapters are not read by transformers, which does so without a word.
+    afterwards takes half as much memory again. transformers would apply adapters without saying so, so it is kept from
+    reading them.
     """
     with _unmapping:
         names = vars(modeling_utils)
@@ -261,6 +287,8 @@ def _with_weights(checkpoint: Checkpoint, options: dict[str, Any]) -> PreTrained
     options |= {"ignore_mismatched_sizes": True, "output_loading_info": True}  # other shapes are refused here
     loaded: Any = type(skeleton).from_pretrained(source, **options)
     model: PreTrainedModel = loaded[0]
+    if not all(stored.dtypes.values()):  # of a model of the hub in several files, which were fetched just now
+        check_numbers(source, stored_weights(source, checkpoint.where, skeleton), skeleton.config)
     check_complete(source, model, loaded[1])
     if checkpoint.adapter is None:
         return model

@@ -2,13 +2,12 @@
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from rauq.checkpoints.checkpoint import Checkpoint
 from rauq.checkpoints.kinds import BFLOAT16, BYTES_PER_PARAMETER, DTYPES, KindAndReason, check_kind, kind_of
 from rauq.checkpoints.loading import dtype_name, find_checkpoint, find_device, free_memory
-from rauq.checkpoints.named import file_of, find_named, place_of
+from rauq.checkpoints.named import ATLAS, file_of, find_named, place_of
 from rauq.checkpoints.names import hub_ids, read_name
 from rauq.errors import InvalidInput, OutOfMemory
 from rauq.labels import FLOATS, size
@@ -16,7 +15,6 @@ from rauq.trace.messages import option_names
 from rauq.trace.trace import Kind
 
 EMBEDDED = "atlas"
-ATLAS = Path(__file__).parents[1] / "atlas"
 
 _BILLION = 10**9
 _MILLION = 10**6
@@ -31,8 +29,8 @@ class ModelInfo:
     `device`, with main memory if weights can be placed there too; None is unknown. Loading takes no more than the
     weights. `template_options` are the names of the options that its chat template takes. `quantisation`, such as
     Q4_K_M, and `bytes_in_file` are None unless it is a GGUF file. `hidden_size` is the width of its hidden states, 0
-    where its config does not say. `adapter` is put on its weights ("": none), `notes` say what else of its files is
-    used otherwise than as it is.
+    where its config does not say. `adapter` is applied to its weights ("": none), `notes` say which other files are
+    used differently from how they are stored.
     """
 
     name: str
@@ -110,8 +108,7 @@ def find_model_info(
         checkpoint = find_checkpoint(str(ATLAS) if embedded else place_of(name), revision=revision)
     dtype = dtype_name(checkpoint, device=device, dtype="float32" if embedded else dtype)
     facts = checkpoint.facts
-    names = facts.names if facts else (name, *hub_ids(name))
-    found = KindAndReason(kind, "your choice") if kind else kind_of(names, checkpoint)
+    found = KindAndReason(kind, "your choice") if kind else kind_of(_names(name, checkpoint), checkpoint)
     text = checkpoint.config.get_text_config(decoder=True)
     return checkpoint, ModelInfo(
         name=name,
@@ -133,6 +130,15 @@ def find_model_info(
         adapter=str(checkpoint.adapter or ""),
         notes=checkpoint.notes,
     )
+
+
+def _names(name: str, checkpoint: Checkpoint) -> tuple[str, ...]:
+    """What a model is called, and where an adapter has no tokenizer of its own, also what its base is called."""
+    adapter, own = checkpoint.adapter, (name, *hub_ids(name))
+    of_file = checkpoint.facts.names if checkpoint.facts else ()
+    if adapter is None or not adapter.base:
+        return of_file or own
+    return own if adapter.has_tokenizer else (*own, *(of_file or (adapter.base, *hub_ids(adapter.base))))
 
 
 def refuse_if_too_large(info: ModelInfo) -> None:

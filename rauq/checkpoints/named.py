@@ -26,6 +26,8 @@ from rauq.checkpoints.store import PLACE_VARIABLE, Store, default_store, digest_
 from rauq.errors import CacheError, InvalidInput, ModelNotFound
 from rauq.labels import size
 
+ATLAS = Path(__file__).parents[1] / "atlas"  # the embedded model
+
 _LOOK = 0.1  # seconds between checks of a download
 _CHUNK = 2**20  # bytes
 _INDEX_SECONDS = 15

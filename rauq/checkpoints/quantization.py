@@ -13,6 +13,8 @@ from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING
 
 from rauq.errors import InvalidInput, MissingPackage, UnsupportedModel
 
+_OTHERS = "Choose the model without quantisation, or a GGUF file of it."
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scheme:
@@ -79,11 +81,14 @@ def refuse_unknown_scheme(source: str, config: Any) -> None:
     fields = getattr(config, "quantization_config", None) or getattr(config, "quantization", None)
     if not isinstance(fields, dict) or fields.get("load_in_8bit") or fields.get("load_in_4bit"):
         return
-    method = fields.get("quant_method") or ("MLX" if "group_size" in fields else "no known scheme")
+    method = fields.get("quant_method") or ("MLX" if "group_size" in fields else "")
+    if not method:
+        message = f"{source} has a quantization_config without quant_method, so its weights cannot be read. {_OTHERS}"
+        raise UnsupportedModel(message)
     if method not in AUTO_QUANTIZATION_CONFIG_MAPPING:
         message = (
             f"{source} is quantised with {method}, which transformers {version('transformers')}, installed here, "
-            "cannot read. Choose the model without quantisation, or a GGUF file of it."
+            f"cannot read. {_OTHERS}"
         )
         raise UnsupportedModel(message)
 

@@ -21,10 +21,11 @@ from rauq.errors import ModelNotFound, UnsupportedModel
 
 # Modules that torch and DeepSpeed put around others; those of a model have other names.
 _WRAPPERS = re.compile(r"(?:(?:_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module|_forward_module)\.)+")
-# Tensors that older files have beside weights, or that predict tokens after the next one.
+# Tensors that older files have beside weights, or modules beside the blocks that predict tokens after the next one.
 _WITHOUT_EFFECT = re.compile(
     r"inv_freq$|rotary_emb\.|position_ids$|masked_bias$|\.(?:attn|attention)\.bias$|_extra_state$|\.[kqv]_scale$"
-    r"|(?:^|[._])(?:mtp|nextn)"
+    r"|_float_tensor$"
+    r"|^(?:[a-z_]+\.)*(?:mtp|nextn)(?:_(?:layers|blocks?|emb_norm|hidden_norm|linear_proj))?\."
 )
 _DIGITS = re.compile(r"(?<=\.)\d+(?=\.)")  # of blocks and experts, whose tensors are named alike
 _MOST_NAMED = 3
@@ -68,7 +69,7 @@ def stored_file(source: str, name: str, where: Mapping[str, Any]) -> Path | None
     return None if found is None else Path(found)
 
 
-def refuse_elsewhere(source: str) -> None:
+def refuse_weights_in_subfolders(source: str) -> None:
     """Refuse a folder without weights whose subfolders have them, as those that a training run saved on its way.
 
     Raises:
@@ -77,7 +78,7 @@ def refuse_elsewhere(source: str) -> None:
     if not is_folder(source) or any(Path(source).glob("*.safetensors")):
         return
     if found := sorted({str(file.parent) for file in Path(source).glob("*/*.safetensors")}):
-        message = f"The folder {source} has no weights, and its subfolders have. Give one of them: {_first(found)}."
+        message = f"The folder {source} has no weights, but its subfolders do. Give one of them: {_first(found)}."
         raise ModelNotFound(message)
 
 
@@ -231,8 +232,10 @@ def _missing(model: PreTrainedModel, missing: Iterable[str]) -> list[str]:
 
 
 def _unused(model: PreTrainedModel, unexpected: Iterable[str]) -> list[str]:
-    """Those of the unexpected weights that belong to a part of the decoder, or to the head."""
-    parts = tuple(_places(model, *model.get_decoder().children(), model.get_output_embeddings()))
+    """Those of the unexpected weights that belong to the decoder or to the head."""
+    decoder = model.get_decoder()
+    decoders = decoder.children() if decoder is model else [decoder]
+    parts = tuple(_places(model, *decoders, model.get_output_embeddings()))
     return sorted(
         name
         for name in unexpected

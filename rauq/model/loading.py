@@ -14,11 +14,12 @@ from rauq.capture import tap
 from rauq.capture.quantised import keep_dtype, quantisation_of, quantises_activations
 from rauq.capture.recompute import attends_to_later_tokens
 from rauq.capture.session import StepwiseSession, TappedSession
-from rauq.checkpoints.adapters import adapters_of, refuse_prompt
+from rauq.checkpoints.adapters import adapters_of, prompt_refused
 from rauq.checkpoints.checkpoint import Checkpoint, fetched, in_folder
 from rauq.checkpoints.kinds import check_kind, kind_of
 from rauq.checkpoints.loading import context_length, load_weights, memory_errors, running_takes_less
-from rauq.checkpoints.model_info import ATLAS, EMBEDDED, find_model_info, refuse_if_too_large, takes_less
+from rauq.checkpoints.model_info import EMBEDDED, find_model_info, refuse_if_too_large, takes_less
+from rauq.checkpoints.named import ATLAS
 from rauq.checkpoints.placement import DeviceMap, check_options, placed, read_offloaded_unmapped
 from rauq.checkpoints.quantization import check_quantization
 from rauq.errors import InvalidInput, RauqError, UnsupportedModel
@@ -77,8 +78,8 @@ def load_model(
     checkpoint, info = find_model_info(name, device=device, dtype=chosen, revision=revision, kind=kind)
     if device_map is None and quantization is None:  # how much less memory a scheme takes depends on its kernels
         refuse_if_too_large(info)
-    checkpoint = fetched(checkpoint)
     _check_placeable(checkpoint, device_map)
+    checkpoint = fetched(checkpoint)
     options = None if device_map is None else placed(checkpoint, device_map, info.dtype, offload_folder=offload_folder)
     with in_folder(checkpoint, dtype=info.dtype, on_progress=on_progress, cancel=cancel) as folder:
         model = load_weights(
@@ -287,5 +288,6 @@ def _name_of(model: PreTrainedModel) -> str:
 
 
 def _with_adapters(given: Any) -> Any:
-    refuse_prompt(is_prompt_learning=any(config.is_prompt_learning for config in given.peft_config.values()))
+    if any(config.is_prompt_learning for config in given.peft_config.values()):
+        raise prompt_refused()
     return given.get_base_model()

@@ -93,6 +93,8 @@ def test_running_text_keeps_its_spaces():
 )
 def test_weights_of_a_gguf_file_are_named_with_what_they_are_computed_in(quantisation, said):
     assert labels.about_weights(quantisation, "bfloat16", "") == said
+    adapted = labels.about_weights(quantisation, "bfloat16", "mine (LoRA)")
+    assert adapted == f"{said} The adapter mine (LoRA) is applied.".strip()
 
 
 @given(st.lists(st.one_of(st.binary(max_size=4), st.text(max_size=3).map(str.encode))), st.booleans())

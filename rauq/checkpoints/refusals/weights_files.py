@@ -44,6 +44,12 @@ def why_not_this_file(file: Path) -> str:
     )
 
 
+def has_own_weights(folder: Path) -> bool:
+    """Whether a folder has weights of a model, besides those of an adapter or of a value head."""
+    numbered = any(_SHARD.fullmatch(file.name) for file in folder.glob("*.safetensors"))
+    return numbered or any(name != _ADAPTER for name in _loaded_from(folder))
+
+
 def about_hub_file(model: str, name: str) -> str:
     """Why a file does not stand for the model of the hub that it is in; empty where the model is loaded from it."""
     if describes_model(name) or name in {SINGLE, INDEX, _ADAPTER} or _SHARD.fullmatch(name):

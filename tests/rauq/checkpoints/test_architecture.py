@@ -8,6 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from rauq.checkpoints.architecture import read_config
 from rauq.checkpoints.model_info import inspect_model, model_facts, model_lines
 from rauq.errors import UnsupportedModel
 from rauq.model.loading import load_model
@@ -51,6 +52,16 @@ def test_how_a_run_computed_changes_nothing(saved, logprobs, tmp_path, settings)
     lm = load_model(folder)
     np.testing.assert_array_equal(lm.read(PROMPT, "abc").logprobs, logprobs)
     assert lm.model.config.name_or_path == str(folder)
+
+
+def test_how_weights_are_quantised_stays_as_it_is(saved, tmp_path):
+    """Quark calls the type of the weights dtype."""
+    folder = shutil.copytree(saved, tmp_path / "model")
+    quantised = {"quant_method": "quark", "weight": {"dtype": "int4", "pad_token_id": -1}, "return_dict": True}
+    configure(folder, lambda config: config.update(quantization_config=quantised, dtype="torch.float16"))
+    where = {"revision": None, "local_files_only": True, "trust_remote_code": False}
+    config = read_config(str(folder), where)
+    assert (config.quantization_config, config.dtype) == (quantised, torch.float16)
 
 
 @pytest.mark.parametrize("model_type", EXACT)

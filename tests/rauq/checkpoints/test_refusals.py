@@ -159,6 +159,11 @@ CASES = {
     "MLX": Case(
         configured(quantization={"group_size": 64, "bits": 4}), UnsupportedModel, "is quantised with MLX, which"
     ),
+    "no method": Case(
+        configured(quantization_config={"bits": 4}),
+        UnsupportedModel,
+        "{} has a quantization_config without quant_method, so its weights cannot be read. Choose the model without",
+    ),
     "SentencePiece": Case(
         several(lost("tokenizer.json", "tokenizer_config.json"), put("tokenizer.model", b"\n\5hello")),
         MissingPackage,

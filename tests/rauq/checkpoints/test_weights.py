@@ -13,6 +13,7 @@ from rauq.checkpoints.model_info import inspect_model, model_facts
 from rauq.errors import ModelNotFound, RauqError, UnsupportedModel
 from rauq.model.loading import load_model
 from tests.architectures import byte_tokenizer, named, tiny_model
+from tests.local_hub import publish
 from tests.tiny import PROMPT
 
 WEIGHTS = "model.safetensors"
@@ -110,6 +111,11 @@ LORA = {f"{QUERY}.lora_A.weight": numbers(2, 32), f"{QUERY}.lora_B.weight": numb
         (dict, {"attention_bias": True}, r"lack 12 tensors, such as .*k_proj\.bias"),
         (also(**{f"{QUERY}.bias": numbers(32)}), {}, r"1 tensors that .* does not use, such as .*q_proj\.bias"),
         (also(lm_head__bias=numbers(260)), {}, r"does not use, such as lm_head\.bias"),
+        (also(model__embed_layernorm__weight=numbers(32)), {}, r"does not use, such as model\.embed_layernorm\.weight"),
+        (also(model__scale=numbers(1)), {}, r"does not use, such as model\.scale"),
+        (also(model__mtp_gate__weight=numbers(1)), {}, r"does not use, such as model\.mtp_gate"),
+        (also(model__layers__0__mtp_gate__weight=numbers(3)), {}, r"does not use, such as .*\.mtp_gate\.weight"),
+        (also(model__layers__0__mtp__weight=numbers(3)), {}, r"does not use, such as .*\.mtp\.weight"),
         (also(**LORA), {}, r"such as .*lora_A.*adapters that are part of the weights must be merged"),
         (also(**{f"{QUERY}.weight_scale": numbers(1)}), {}, r"does not use, such as .*weight_scale"),
         (renamed(lambda name: name.replace("self_attn", "attn")), {}, r"lack 12 .* It has others, such as .*\.attn\."),
@@ -128,12 +134,26 @@ def test_weights_that_would_be_random_or_have_no_effect_are_refused_by_name(save
     assert isinstance(refused.value, UnsupportedModel | ModelNotFound)
 
 
+def test_whole_numbers_in_the_shards_of_a_hub_model_are_found_at_its_first_load(hub):
+    folder, shard = publish(hub, "tiny/shards"), "model-00001-of-00001.safetensors"
+    weights = load_file(folder / WEIGHTS) | {NORM: torch.ones(32, dtype=torch.int8)}
+    save_file(weights, folder / shard, {"format": "pt"})
+    (folder / f"{WEIGHTS}.index.json").write_text(
+        json.dumps({"metadata": {}, "weight_map": dict.fromkeys(weights, shard)})
+    )
+    (folder / WEIGHTS).unlink()
+    with pytest.raises(UnsupportedModel, match=rf"whole numbers, such as {NORM}"):
+        load_model("tiny/shards")
+
+
 def test_weights_that_a_run_saved_on_its_way_are_named(saved, tmp_path):
     folder = shutil.copytree(saved, tmp_path / "run")
     for step in (5, 10):
         shutil.copytree(saved, folder / f"checkpoint-{step}")
     (folder / WEIGHTS).unlink()
-    with pytest.raises(ModelNotFound, match=r"no weights, and .* Give one of them: .*checkpoint-10, .*checkpoint-5\.$"):
+    with pytest.raises(
+        ModelNotFound, match=r"no weights, but its subfolders do\. Give one of them: .*checkpoint-10, .*checkpoint-5\.$"
+    ):
         inspect_model(folder)
 
 
@@ -143,8 +163,10 @@ def test_weights_that_a_run_saved_on_its_way_are_named(saved, tmp_path):
         ({f"model.layers.{layer}.self_attn.rotary_emb.inv_freq": numbers(4) for layer in range(3)}, {}),
         ({"v_head.summary.weight": numbers(1, 32)}, {}),
         ({"mtp.layers.0.fc.weight": numbers(3)} | LATER, {"num_nextn_predict_layers": 1}),
+        ({f"model.{name}.weight": numbers(3) for name in ("mtp.layers.0.x", "mtp_layers.0.x", "mtp_emb_norm.0")}, {}),
+        ({"model.rotary_emb.inv_freq": numbers(4), "model.embed_positions._float_tensor": numbers(1)}, {}),
     ],
-    ids=["rotary", "value head", "later tokens"],
+    ids=["rotary", "value head", "later tokens", "modules for later tokens", "buffers"],
 )  # fmt: skip
 def test_what_takes_no_part_in_the_next_token_may_be_there(saved, tmp_path, more, settings):
     spoilt = with_weights(saved, tmp_path / "model", lambda weights: weights | more, **settings)
