@@ -28,15 +28,23 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401 - as of argparse
         """As of argparse."""
         given = list(sys.argv[1:] if args is None else args)
-        return super().parse_known_args(list(self._with_texts(given)), namespace)
+        found, others = super().parse_known_args(list(self._with_texts(given)), namespace)
+        if others and others[0].startswith("--") and any(action.metavar == "PROMPT" for action in self._actions):
+            self.error(f"unrecognized arguments: {' '.join(others)}. If this is the prompt, put it last, after --")
+        return found, others
 
     def error(self, message: str) -> NoReturn:
         """As of argparse, with how to give a text that looks like an option."""
-        if message.endswith("expected one argument"):
-            message = f"{message}; a text that begins like an option needs =, as in --answer=--TEXT"
-        if message.startswith("unrecognized arguments: --"):
-            message = f"{message}. If this is the prompt, put it last, after --"
+        if (option := self._lacks_text(message)) is not None:
+            message = f"{message}; a text that begins like an option needs =, as in {option}=--TEXT"
         super().error(message)
+
+    def _lacks_text(self, message: str) -> str | None:
+        """The option of which argparse says that its value is missing, if that is a text."""
+        found = re.fullmatch(r"argument (\S+): expected one argument", message)
+        of_text = (action for action in self._actions if action.metavar == "TEXT" and action.option_strings)
+        names = {"/".join(action.option_strings): action.option_strings[-1] for action in of_text}
+        return names.get(found[1]) if found else None
 
     def _with_texts(self, given: Sequence[str]) -> Iterator[str]:
         """The arguments with each value joined to its option, and texts with a dash at the end, after `--`."""

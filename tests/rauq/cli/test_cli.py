@@ -132,11 +132,26 @@ def test_texts_may_begin_with_a_dash(text, monkeypatch):
 
 
 def test_usage_says_how_to_give_a_text_that_looks_like_an_option(capsys):
-    for arguments, advice in ((["x", "--answer", "--json"], ["x", "--answer=--json"]), (["--json"], ["--", "--json"])):
+    for arguments, advice in (
+        (["x", "--answer", "--json"], ["x", "--answer=--json"]),
+        (["x", "--zeta"], ["--", "--json"]),
+    ):
         with pytest.raises(SystemExit):
             inspect.main(["inspect", *arguments])
         assert vars(inspect._parser().parse_args(["inspect", *advice]))["json"] is False
-    assert "needs =, as in --answer=--TEXT" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "needs =, as in --answer=--TEXT" in said
+    assert "put it last, after --" in said
+    for arguments, advice in (
+        (["inspect", "x", "--system", "--json"], "needs =, as in --system=--TEXT"),
+        (["inspect", "x", "--model", "--json"], ""),
+        (["models", "--zeta"], ""),
+    ):
+        with pytest.raises(SystemExit):
+            inspect.main(arguments)
+        said = capsys.readouterr().err
+        assert advice in said
+        assert ("needs =" in said, "put it last" in said) == (bool(advice), False)
 
 
 @pytest.mark.parametrize("name", ["missing-folder", "empty-folder"])
