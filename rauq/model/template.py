@@ -2,16 +2,21 @@
 
 import html
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from jinja2 import TemplateError
 
 from rauq.errors import InvalidInput
-from rauq.model.turns import Form, calls_in, text_part, texts_in, turns_of
+from rauq.model.turns import Form, Turn, calls_in, text_part, texts_in, turns_of, with_arguments_changed
 from rauq.trace.messages import TOOL_CALLS, Message, TemplateOptions, default_template, option_names
 
+_PROBE = 7_310_000_001  # numbers from here on stand for arguments of calls; no conversation has them
+_PROBES = re.compile(r"731\d{7}")
+_MOST_CHANGED = 300  # arguments of one message, each of which costs the template once more
 FAILURES = (TemplateError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
@@ -49,7 +54,9 @@ def write(tokenizer: Any, messages: Sequence[Message], options: TemplateOptions)
         except FAILURES as error:
             problems.append(_refusal(messages, error))
             continue
-        lost = next(_lost(messages, form, text, left_out=_left_out(tokenizer, messages, options, form)), None)
+        left_out = _left_out(tokenizer, messages, options, form)
+        left_out |= _short_of_arguments(tokenizer, turns_of(messages, form), options, form)
+        lost = next(_lost(messages, form, text, left_out=left_out), None)
         if lost is None:
             return _with_own_parts(tokenizer, messages, options, Written(text=text, form=form))
         problems.append(_left_out_message(messages, lost))
@@ -124,6 +131,40 @@ def _left_out(tokenizer: Any, messages: Sequence[Message], options: TemplateOpti
         return set()
     # A template that takes no parts writes them as data: as Python's, in which the probe is escaped, or as JSON.
     return {place for place, probe in probes.items() if probe not in text or _as_json(text_part(probe)) in text}
+
+
+def _short_of_arguments(tokenizer: Any, turns: Sequence[Turn], options: TemplateOptions, form: Form) -> set[int]:
+    """Messages with calls of which the template does not write a text, a number or a boolean in the arguments."""
+
+    def written(place: int, change: Callable[[int, Any], Any]) -> str | None:
+        changed = with_arguments_changed(turns[place], form, change)
+        try:
+            return render(tokenizer, [*turns[:place], changed, *turns[place + 1 :]], options)
+        except FAILURES:
+            return None
+
+    places = (place for place, turn in enumerate(turns) if TOOL_CALLS in turn)
+    return {place for place in places if _leaves_out_argument(partial(written, place))}
+
+
+def _leaves_out_argument(written: Callable[[Callable[[int, Any], Any]], str | None]) -> bool:
+    """Whether what is written stays the same if one of the arguments is changed, all others being as they are.
+
+    Only those are changed one by one that are not found where all are changed at once: all booleans, mostly.
+    """
+    values: dict[int, Any] = {}
+    plain, seen = written(values.setdefault), set(_PROBES.findall(written(_other) or ""))
+    unseen = [place for place in values if str(_PROBE + place) not in seen]
+    return any(written(partial(_other_at, place)) == plain for place in unseen[:_MOST_CHANGED])
+
+
+def _other(place: int, value: Any) -> Any:
+    """Another value of the same type, since a template may write each type in its own way."""
+    return not value if isinstance(value, bool) else type(value)(_PROBE + place)
+
+
+def _other_at(changed: int, place: int, value: Any) -> Any:
+    return _other(place, value) if place == changed else value
 
 
 def _as_json(value: object) -> str:

@@ -27,10 +27,10 @@ def check_known(tokenizer: Any, messages: Sequence[Message], options: TemplateOp
     for role in dict.fromkeys(message.role for message in messages):
         if role in ("tool", "developer"):
             _check_role(role, turns, changes_nothing)
-    for role, name in dict.fromkeys((message.role, name) for message in messages for name in message.fields):
-        places = [place for place, turn in enumerate(turns) if turn["role"] == role and name in turn]
-        if not _may_be_left_out(tokenizer, messages, places, name):
-            _check_field(name, places, turns, changes_nothing)
+    for place, message in enumerate(messages):
+        for name in message.fields:
+            if not _may_be_left_out(tokenizer, messages, place, name):
+                _check_field(name, place, turns, changes_nothing)
 
 
 def _check_role(role: str, turns: Sequence[Turn], changes_nothing: Callable[[Sequence[Turn]], bool]) -> None:
@@ -44,13 +44,13 @@ def _check_role(role: str, turns: Sequence[Turn], changes_nothing: Callable[[Seq
 
 
 def _check_field(
-    name: str, places: Sequence[int], turns: Sequence[Turn], changes_nothing: Callable[[Sequence[Turn]], bool]
+    name: str, place: int, turns: Sequence[Turn], changes_nothing: Callable[[Sequence[Turn]], bool]
 ) -> None:
-    others = [_without(turn, name) if place in places else turn for place, turn in enumerate(turns)]
-    if changes_nothing(others):
+    """Refuse a field without which the template writes the same; one message at a time, as it may write others'."""
+    if changes_nothing([*turns[:place], _without(turns[place], name), *turns[place + 1 :]]):
         message = (
-            f"The chat template of this tokenizer does not use the field {name} of message {places[0]} (counted from "
-            f"0), of role {turns[places[0]]['role']}, so the model would not see it. Leave that field out."
+            f"The chat template of this tokenizer does not use the field {name} of message {place} (counted from "
+            f"0), of role {turns[place]['role']}, so the model would not see it. Leave that field out."
         )
         raise InvalidInput(message)
 
@@ -71,11 +71,11 @@ def _without(turn: Turn, name: str) -> Turn:
     return {other: value for other, value in turn.items() if other != name}
 
 
-def _may_be_left_out(tokenizer: Any, messages: Sequence[Message], places: Sequence[int], name: str) -> bool:
+def _may_be_left_out(tokenizer: Any, messages: Sequence[Message], place: int, name: str) -> bool:
     """Whether a template may leave out this field on purpose: thinking of earlier answers, or what is said twice."""
     if name in THINKING_FIELDS:
         return bool(re.search(rf"\b{name}\b", default_template(tokenizer.chat_template) or ""))
-    return all(_repeats(messages, place, name) for place in places)
+    return _repeats(messages, place, name)
 
 
 def _repeats(messages: Sequence[Message], place: int, name: str) -> bool:

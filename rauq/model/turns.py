@@ -1,11 +1,12 @@
 """Messages as the dictionaries that a chat template reads, in the forms in which templates take them."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
-from rauq.trace.messages import TOOL_CALLS, Message
+from rauq.trace.messages import TOOL_CALLS, Message, is_deep
 
 Turn = dict[str, Any]
 
@@ -50,38 +51,61 @@ def texts_in(value: object) -> Iterator[str]:
             yield from texts_in(inner)
 
 
+def with_arguments_changed(turn: Turn, form: Form, change: Callable[[int, Any], Any]) -> Turn:
+    """A message in this form with each text, number and boolean in the arguments of its calls changed.
+
+    `change` gets its place among them, counted from 0, and its value.
+    """
+    places = count()
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: changed(inner) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [changed(inner) for inner in value]
+        return value if value is None else change(next(places), value)
+
+    def arguments(given: Any) -> Any:
+        found = changed(_as_record(given))
+        return _as_text(found) if form.arguments_as_text else found
+
+    return turn | {TOOL_CALLS: _with_arguments(turn[TOOL_CALLS], arguments)}
+
+
 def _turn(message: Message, form: Form) -> Turn:
     content: Any = message.content
     if form.own_parts and message.parts:
         content = [text_part(text) for text in message.parts]
     elif message.role in form.in_parts:
         content = [text_part(message.content)] if message.content else []
+    written = _as_text if form.arguments_as_text else _as_record
     fields = {
-        name: _with_arguments(value, as_text=form.arguments_as_text) if name == TOOL_CALLS else value
-        for name, value in message.fields.items()
+        name: _with_arguments(value, written) if name == TOOL_CALLS else value for name, value in message.fields.items()
     }
     return {**fields, "role": message.role, "content": content}
 
 
-def _with_arguments(given: Any, *, as_text: bool) -> Any:
-    """Calls, or one of them, with their arguments in the form that is asked for."""
+def _with_arguments(given: Any, change: Callable[[Any], Any]) -> Any:
+    """Calls, or one of them, with their arguments changed."""
     if isinstance(given, list):
-        return [_with_arguments(call, as_text=as_text) for call in given]
+        return [_with_arguments(call, change) for call in given]
     if not isinstance(given, dict):
         return given
     changes: dict[str, Any] = {}
     if "function" in given:
-        changes["function"] = _with_arguments(given["function"], as_text=as_text)
+        changes["function"] = _with_arguments(given["function"], change)
     if "arguments" in given:
-        changes["arguments"] = _arguments(given["arguments"], as_text=as_text)
+        changes["arguments"] = change(given["arguments"])
     return given | changes
 
 
-def _arguments(given: Any, *, as_text: bool) -> Any:
-    if as_text:
-        return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+def _as_text(arguments: Any) -> Any:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+def _as_record(arguments: Any) -> Any:
     try:
-        record = json.loads(given) if isinstance(given, str) else given
+        record = json.loads(arguments) if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError):
-        return given
-    return record if isinstance(record, dict) else given
+        return arguments
+    return record if isinstance(record, dict) and not is_deep(record) else arguments

@@ -32,6 +32,7 @@ RESERVED_OPTIONS = frozenset(
     }
 )
 LONGEST_FIELDS = 2**20  # bytes as JSON, of one message
+DEEPEST_FIELDS = 100  # lists and dictionaries in each other; templates and Python itself fail at a few hundred
 _OWN_NAMES = frozenset({"role", "content"})
 _TEXT_PARTS = ("text", "input_text", "output_text")
 _NOTHING: tuple[object, ...] = (None, "", [], {})  # fields with these values say nothing
@@ -245,15 +246,22 @@ def _checked_fields(given: object, role: str) -> dict[str, Any]:
             "numbers, lists and dictionaries."
         )
         raise InvalidInput(message) from error
-    if not isinstance(fields, dict) or size > LONGEST_FIELDS:
+    if not isinstance(fields, dict) or size > LONGEST_FIELDS or is_deep(fields):
         message = (
-            f"Got a message of role {role} whose fields are no dictionary, or longer than {LONGEST_FIELDS:,} bytes."
+            f"Got a message of role {role} whose fields are no dictionary, longer than {LONGEST_FIELDS:,} bytes, or "
+            f"nested more than {DEEPEST_FIELDS} deep. Give fewer of them."
         )
         raise InvalidInput(message)
     if own := sorted(_OWN_NAMES & set(fields)):
         message = f"Got a message of role {role} with a field named {own[0]}. Give the {own[0]} beside the fields."
         raise InvalidInput(message)
     return {name: value for name, value in fields.items() if value not in _NOTHING}
+
+
+def is_deep(value: object, *, most: int = DEEPEST_FIELDS) -> bool:
+    """Whether data of JSON has more lists and dictionaries in each other than are taken."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(isinstance(one, dict | list) and (most <= 1 or is_deep(one, most=most - 1)) for one in inner)
 
 
 def _is_text(value: object) -> bool:

@@ -130,6 +130,16 @@ def test_a_field_that_the_template_does_not_write_is_named(place, changes, says)
         assert "weather" in encoded(TOOLS, talk)[1]
 
 
+def test_a_field_is_written_of_every_message_that_has_it():
+    said = [{"role": "user", "name": name, "content": "Hi"} for name in ("Ann", "Bob", "Cy")]
+    everywhere = chatml("{{ message.name }}: {{ message.content }}")
+    assert all(f"{name}: Hi" in encoded(everywhere, said)[1] for name in ("Ann", "Bob", "Cy"))
+    for loop, place in (("loop.first", 1), ("not loop.first", 0), ("loop.index != 2", 1)):
+        source = chatml(f"{{{{ message.name if {loop} }}}}: {{{{ message.content }}}}")
+        with pytest.raises(InvalidInput, match=f"not use the field name of message {place} .*of role user"):
+            encoded(source, said)
+
+
 def test_results_in_another_order_need_their_ids():
     calls = [CALL, CALL | {"id": "call00002"}]
     results = [{"role": "tool", "tool_call_id": call["id"], "content": call["id"]} for call in calls]
@@ -145,6 +155,61 @@ def test_only_the_first_of_several_calls_is_noticed():
     encoded(first, TOOL_TALK)
     with pytest.raises(InvalidInput, match=r"leaves out or changes the calls in a message of role assistant"):
         encoded(first, [TOOL_TALK[0], {**TOOL_TALK[1], "tool_calls": [CALL, other]}, TOOL_TALK[2]])
+
+
+TRIP = {"city": "Oslo", "days": 3, "wet": True, "by": [{"km": 2.5}, None, "train"]}
+
+
+def called(source, arguments):
+    calls = [{"id": "call00001", "function": {"name": "trip", "arguments": arguments}}]
+    talk = [{"role": "user", "content": "A trip to Oslo?"}, {"role": "assistant", "content": None, "tool_calls": calls}]
+    return encoded(source, [*talk, {"role": "tool", "tool_call_id": "call00001", "content": "ok"}])[1]
+
+
+@pytest.mark.parametrize("form", [form for form in TOOL_FORMS if form.text], ids=str)
+@pytest.mark.parametrize("as_text", [False, True], ids=["record", "text"])
+def test_texts_numbers_and_booleans_of_a_call_are_written(form, as_text):
+    text = called(form.source, json.dumps(TRIP) if as_text else TRIP)
+    assert all(part in text for part in ("Oslo", "3", "2.5", "train"))
+    assert "true" in text.lower()
+
+
+def _each_argument(written, condition=""):
+    return f"{{% for _, v in call.arguments.items() {condition} %}}{{{{ {written} }}}}{{% endfor %}}"
+
+
+@pytest.mark.parametrize("depth", [99, 400, 5000])
+def test_arguments_that_are_nested_deeply_are_written_as_text(depth):
+    arguments = '{"a":' + depth * "[" + "3" + depth * "]" + "}"
+    assert arguments[:50] in called(TOOLS.replace(" | tojson", ""), arguments)
+
+
+# Arguments as a template may write them, and whether it leaves out one of TRIP.
+ARGUMENTS = {
+    "{{ call.arguments | tojson }}": False,
+    "{{ call.arguments.items() | list | tojson }}": False,
+    _each_argument("'yes' if v is true else 'no' if v is false else v | tojson"): False,
+    _each_argument("v | tojson | replace('3', 'three')"): False,
+    "{{ call.arguments.city }}": True,
+    "{{ call.arguments.city }} {{ call.arguments.by | tojson }}": True,
+    _each_argument("v | tojson", "if v is string or v is number"): True,
+    _each_argument("v | tojson", "if v is not boolean"): True,
+    _each_argument("v | tojson", "if v is not integer"): True,
+    _each_argument("v | tojson", "if v is not float"): False,
+    _each_argument("v if v is string or v is integer or v is boolean else v[2]"): True,
+    # The question has the city too.
+    "{{ call.arguments.days }} {{ call.arguments.wet }} {{ call.arguments.by | tojson }}": True,
+}
+
+
+@pytest.mark.parametrize(("written", "leaves_out"), ARGUMENTS.items())
+def test_an_argument_that_a_template_leaves_out_is_noticed(written, leaves_out):
+    source = TOOLS.replace("{{ call.arguments | tojson }}", written)
+    if leaves_out:
+        with pytest.raises(InvalidInput, match=r"leaves out or changes the calls in a message of role assistant"):
+            called(source, TRIP)
+    else:
+        assert "Oslo" in called(source, TRIP)
 
 
 def test_thinking_of_earlier_answers_may_be_left_out_by_a_template_that_knows_it():

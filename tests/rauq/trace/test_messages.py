@@ -13,6 +13,7 @@ from tests.chat_templates import CHATML, chat_tokenizer
 
 SYSTEM, USER = {"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}
 ASSISTANT = {"role": "assistant", "content": "Hello"}
+NESTED = json.loads(100 * "[" + "3" + 100 * "]")
 TOKENS = Tokens(chat_tokenizer(CHATML))
 
 
@@ -87,6 +88,7 @@ def test_only_a_list_with_a_message_is_a_conversation():
         ([{**USER, "name": float("nan")}], "Message 0 .*fields are no data of JSON"),
         ([{**USER, "name": object()}], "Message 0 .*fields are no data of JSON"),
         ([{**USER, "name": "x" * 2**20}], "longer than 1,048,576 bytes"),
+        ([{**USER, "name": NESTED}], "nested more than 100 deep"),
         ([{**USER, "name": "\ud800"}], "fields are no data of JSON"),
         ([{"role": "User", "content": "Hi"}], "role 'User'; give one of system, developer, user, assistant, tool"),
         ([{"role": "human", "content": "Hi"}], "role 'human'; give one of"),
