@@ -206,7 +206,7 @@ def _revision(answerer: Answerer) -> str:
 
 
 def _model_name(answerer: Answerer) -> str:
-    """The paper's name of its models, what is put on their weights, else the last part of the name."""
+    """The paper's name of its models, the adapter of their weights, else the last part of the name."""
     preset = find_preset(answerer.name)
     name = answerer.adapter or (preset.name if preset else PurePath(answerer.name).name)
     return f"{name} ({answerer.quantisation})" if answerer.quantisation else name

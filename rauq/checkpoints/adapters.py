@@ -123,6 +123,11 @@ def _in_use(model: PreTrainedModel) -> frozenset[str]:
     return frozenset(name for layer in layers for name in layer.merged_adapters or layer.active_adapters)
 
 
+def is_prompt(config: Any) -> bool:
+    """Whether an adapter with this config of PEFT is tokens, which may be added in the attention of each layer."""
+    return bool(config.is_prompt_learning or getattr(config, "is_adaption_prompt", False))
+
+
 def prompt_refused() -> UnsupportedModel:
     """The error for an adapter that is tokens."""
     return UnsupportedModel(
@@ -168,7 +173,7 @@ def _base_of(source: str, given: Mapping[str, Any]) -> str:
     """
     base = given.get("base_model_name_or_path")
     if isinstance(base, str) and base:
-        found = next(filter(os.path.exists, (base, os.path.join(source, base))), base)  # noqa: PTH118 - may be no path
+        found = next(filter(os.path.exists, (os.path.join(source, base), base)), base)  # noqa: PTH118 - may be no path
         is_here = os.path.exists(found)  # noqa: PTH110 - the same
         if is_here or not looks_like_path(found):
             _refuse_itself(source, found)
@@ -227,7 +232,7 @@ def _config_of(adapter: Adapter) -> Any:
         raise UnsupportedModel(_about_version(adapter, f"the setting {unknown[0]}"))
     kept = {name: value for name, value in adapter.fields.items() if name in known}
     config = PeftConfig.from_peft_type(**kept, **({} if "inference_mode" in kept else {"inference_mode": True}))
-    if config.is_prompt_learning:
+    if is_prompt(config):
         raise prompt_refused()
     config.inference_mode = True
     return config

@@ -23,25 +23,16 @@ _QUOTES = (
     "\"'`,; \t\r\n\u00a0\u00b4\u00ab\u00bb\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u2039\u203a\u300c\u300d"
 )
 _COMMAND = re.compile(r"(ollama +(?:run|pull)|git +clone|(?:hf|huggingface-cli) +download|lms +get) +(?=\S)")
-_FLAGS = {
-    "--verbose",
-    "--insecure",
-    "--quiet",
-    "--force-download",
-    "--recursive",
-    "--gguf",
-    "--mlx",
-    "--yes",
-    "-y",
-    "-q",
-}
+_FLAGS = frozenset(
+    "--verbose --insecure --quiet --force-download --dry-run --recursive --gguf --mlx --yes -y -q".split()
+)
 _DRIVE = re.compile(r"([A-Za-z]):[\\/]")
 _WSL = re.compile(r"[\\/]{2}wsl(?:\$|\.localhost)[\\/][^\\/]+", re.IGNORECASE)
 
 _HUBS = ("huggingface.co", "hf.co", "hf-mirror.com")
 _HUB_SCHEME = re.compile(r"(?:hf|hf-hub|huggingface):/*", re.IGNORECASE)
 _HUB_PREFIX = re.compile(r"(?:hf|huggingface)/(?=[^/]+/[^/]+$)", re.IGNORECASE)
-_HUB_NAMES = re.compile(r"(?:https?://)?(?:hf\.co|huggingface\.co|hf-mirror\.com)/", re.IGNORECASE)
+_HUB_NAMES = re.compile(rf"(?:https?://)?(?:{'|'.join(map(re.escape, _HUBS))})/", re.IGNORECASE)
 _SSH = re.compile(r"(?:ssh://)?git@(hf\.co|huggingface\.co)[:/]")
 _OLLAMA = re.compile(r"ollama(?:_chat)?[:/](?=\w)", re.IGNORECASE)
 _OLLAMA_SITE = re.compile(r"(?:https?://)?(?:www\.)?(?:ollama\.com|registry\.ollama\.ai)(?=/|$)", re.IGNORECASE)
@@ -136,7 +127,8 @@ def _of_command(program: str, rest: str) -> str:
     """The model that a command gets: its first argument, and of the hub's client also a file and a revision."""
     words = re.findall(r"[^\s\"']+", rest.replace("=", " "))
     taken = {place + 1 for place, word in enumerate(words) if word.startswith("-") and word not in _FLAGS}
-    place = next((at for at, word in enumerate(words) if not word.startswith("-") and at not in taken), 0)
+    names = [at for at, word in enumerate(words) if not word.startswith("-")]
+    place = next((at for at in names if at not in taken), names[0] if names else 0)
     model = words[place] if words else ""
     if program == "ollama":
         return model if _HUB_NAMES.match(model) else f"ollama/{model}"
@@ -229,7 +221,7 @@ def _of_address(text: str, host: str, path: str) -> ModelName:
     """A model of the hub by the address of its page, or of one of its files."""
     parts = [unquote(part) for part in path.removeprefix("api/models/").split("/")]
     if host not in (*_HUBS, urlsplit(os.environ.get("HF_ENDPOINT", "")).hostname) or parts[0] in {"", *_NO_MODELS}:
-        raise ModelNotFound(_about_address(text))
+        raise ModelNotFound(_about_address(text, "on the hub"))
     place = next((place for place in (1, 2) if parts[place : place + 1] and parts[place] in _OF_MODEL), 2)
     model, page, rest = "/".join(parts[:place]).removesuffix(".git"), parts[place : place + 1], parts[place + 1 :]
     if not page or page[0] not in _OF_MODEL:  # the file follows the model at once
@@ -255,9 +247,9 @@ def _of_file(text: str, model: str, file: list[str], revision: str | None) -> Mo
     return replace(found, revision=found.revision or revision)
 
 
-def _about_address(text: str) -> str:
+def _about_address(text: str, where: str) -> str:
     return (
-        f"{text} is not the address of a model on the hub. Give a hub id, such as organisation/model, or the path of a "
+        f"{text} is not the address of a model {where}. Give a hub id, such as organisation/model, or the path of a "
         "folder or a GGUF file on this machine."
     )
 
@@ -276,7 +268,7 @@ def _on_ollamas_site(text: str, path: str) -> str:
     if parts[0] == "library":
         parts = parts[1:2]
     if not parts or parts[0].lower() in _OLLAMA_PAGES:
-        raise ModelNotFound(_about_address(text).replace("on the hub", "on the hub or of Ollama"))
+        raise ModelNotFound(_about_address(text, "of Ollama"))
     return "/".join(parts[:1] if parts[1:2] in (["tags"], ["blobs"]) else parts[:2])
 
 

@@ -187,7 +187,7 @@ class ModelDescription:
     `layers` are the absolute numbers of those that have attention, `end_ids` the tokens that end an answer, and
     `configured_end_ids` those that the generation config names, in its order. `context_length` is the most tokens of
     prompt and answer together (None: no limit known), `quantisation` how a GGUF file stores the weights, or how they
-    were quantised when loaded, `adapter` what was put on them ("" otherwise).
+    were quantised when loaded, `adapter` what was applied to them ("" otherwise).
     """
 
     name: str

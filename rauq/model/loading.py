@@ -14,7 +14,7 @@ from rauq.capture import tap
 from rauq.capture.quantised import keep_dtype, quantisation_of, quantises_activations
 from rauq.capture.recompute import attends_to_later_tokens
 from rauq.capture.session import StepwiseSession, TappedSession
-from rauq.checkpoints.adapters import adapters_of, prompt_refused
+from rauq.checkpoints.adapters import adapters_of, is_prompt, prompt_refused
 from rauq.checkpoints.checkpoint import Checkpoint, fetched, in_folder
 from rauq.checkpoints.kinds import check_kind, kind_of
 from rauq.checkpoints.loading import context_length, load_weights, memory_errors, running_takes_less
@@ -288,6 +288,6 @@ def _name_of(model: PreTrainedModel) -> str:
 
 
 def _with_adapters(given: Any) -> Any:
-    if any(config.is_prompt_learning for config in given.peft_config.values()):
+    if any(map(is_prompt, given.peft_config.values())):
         raise prompt_refused()
     return given.get_base_model()

@@ -72,8 +72,8 @@ class Trace:
     `thinking` are the answer tokens between the model's thinking marks, marks included, as (start, stop), stop
     exclusive; None where there are none (`rauq.trace.parts`). `sampling` says how the answer was sampled; None: it is
     greedy, or it was given. `dtype` is that of the computation, `quantisation` how a GGUF file stores the weights, such
-    as Q4_K_M, or how they were quantised when loaded; "" where neither is known. `adapter` is what was put on the
-    weights, such as a LoRA; "" for none.
+    as Q4_K_M, or how they were quantised when loaded; "" where neither is known. `adapter` is what was
+    applied to the weights, such as a LoRA; "" for none.
     `attribution` says how weights were attributed that stand in place of attention (`LanguageModel.attribute`); then
     `layers` are the attributed ones alone, K is 1, and `extras` is empty. None: the weights are attention.
     The arrays are read-only views of those that were given: nothing is copied, and those stay as they are.

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from peft import IA3Config, LoraConfig, PromptTuningConfig, get_peft_model
+from peft import AdaptionPromptConfig, IA3Config, LoraConfig, PromptTuningConfig, get_peft_model
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
@@ -174,6 +174,14 @@ def test_its_base_may_be_a_gguf_file_of_the_hub(hub, hub_cache, folder, tmp_path
     assert len(again.encode("a").ids) == 3
 
 
+def test_its_base_is_looked_for_from_its_own_folder_first(folder, tmp_path, monkeypatch):
+    expected = read(load_model(folder))
+    save_tiny(tmp_path / "elsewhere/base", "qwen2")
+    (tmp_path / "elsewhere/here").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere/here")
+    np.testing.assert_array_equal(read(load_model(folder)), expected)
+
+
 def test_its_base_may_be_the_embedded_model(tmp_path):
     model = AutoModelForCausalLM.from_pretrained(ATLAS)
     get_peft_model(model, lora(target_modules="all-linear")).save_pretrained(tmp_path)
@@ -251,6 +259,9 @@ def test_a_prompt_an_adapter_of_an_adapter_and_a_spread_model_are_refused(adapte
     with pytest.raises(RauqError, match="learns virtual tokens before the prompt, which a trace cannot represent"):
         load_model(tmp_path)
     configured = shutil.copytree(adapter, tmp_path / "second")
+    in_layers = AdaptionPromptConfig(adapter_len=2, adapter_layers=1, task_type="CAUSAL_LM")
+    with pytest.raises(RauqError, match="learns virtual tokens"):
+        wrap(get_peft_model(AutoModelForCausalLM.from_pretrained(base), in_layers), byte_tokenizer())
     other = shutil.copytree(adapter, tmp_path / "other")
     for one, another in ((configured, other), (other, configured)):  # each names the other one
         configure(one, base_model_name_or_path=str(another))

@@ -124,6 +124,7 @@ ADDRESSES = {
     "hf download org/tiny sub/x.gguf --local-dir .": ("org/tiny/sub/x.gguf", None),
     "hf download org/tiny --include '*.gguf'": ("org/tiny", None),
     "huggingface-cli download --local-dir x org/tiny": ("org/tiny", None),
+    "hf download --new-flag org/tiny": ("org/tiny", None),
     "hf download --quiet org/tiny a.json b.json --revision v2": ("org/tiny", "v2"),
     "git clone --depth 1 https://huggingface.co/org/tiny tiny": ("org/tiny", None),
     "ollama run hf.co/org/tiny": ("org/tiny", None),
@@ -271,7 +272,7 @@ def test_models_of_ollama_and_lm_studio_have_their_names_there(ollama, lm_studio
 )
 def test_addresses_of_something_else_are_refused(typed):
     with pytest.raises(
-        ModelNotFound, match=r"is not the address of a model on the hub( or of Ollama)?\. Give a hub id, such as"
+        ModelNotFound, match=r"is not the address of a model (on the hub|of Ollama)\. Give a hub id, such as"
     ):
         read_name(typed)
 
