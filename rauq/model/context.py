@@ -269,7 +269,7 @@ def end_token(model: ModelDescription, *, chat: bool) -> int:
         return found
     known = (*model.configured_end_ids, model.tokens.tokenizer.eos_token_id)
     if (first := next((token for token in known if token in model.end_ids), None)) is None:
-        message = f"{model.name} has no known end token. Leave it out (no end=True in Python, no --end in a shell)."
+        message = f"{model.name} has no known end token, so none can be appended. Score the answer without one."
         raise InvalidInput(message)
     return int(first)
 

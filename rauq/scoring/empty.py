@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from rauq.trace.parts import has_no_mark, part_of
+from rauq.trace.parts import part_of, thinking_never_closed
 from rauq.trace.trace import Part, StopReason, Trace
 
 Remedy = Literal["question", "no_stop", "more_tokens", "base", "instruct", "template", "whole"]
@@ -44,8 +44,8 @@ def empty_answer(trace: Trace, part: Part = "answer", *, has_template: bool = Fa
         has_template: Whether the model is known to have a chat template, without which it cannot be used as instruct.
     """
     answer = part_of(trace, part)
-    if answer is None and part == "answer" and has_no_mark(trace):
-        what = "No mark in the answer says where its thinking ends, and the prompt begins it, so all of it is thinking."
+    if answer is None and part == "answer" and thinking_never_closed(trace):
+        what = "The prompt opens a thinking section and the answer never closes it, so all of it counts as thinking."
         return EmptyAnswer(what=what, remedies=("whole",))
     if answer is None:
         what = f"The model was still thinking when {_ended(trace)}."
@@ -53,8 +53,10 @@ def empty_answer(trace: Trace, part: Part = "answer", *, has_template: bool = Fa
     if answer.answer.strip():
         return None
     if trace.stop_reason == "stop":
-        began = "a line break" if "\n" in trace.answer else "white space"
-        what = f"The model began with {began}, at which the answer stops."
+        wrote = "a line break" if "\n" in answer.answer else "white space"
+        follows = trace.thinking is not None and part == "answer"
+        began = f"After its thinking the model wrote only {wrote}" if follows else f"The model began with {wrote}"
+        what = f"{began}, at which the answer stops."
         return EmptyAnswer(what=what, remedies=(*_past_stop(trace), *_as_instruct(trace, has_template=has_template)))
     if trace.stop_reason == "eos" and not answer.answer:
         return _ended_at_once(trace, has_template=has_template)

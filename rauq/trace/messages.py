@@ -108,10 +108,7 @@ def messages_of(given: Sequence[Message | Mapping[str, Any]]) -> tuple[Message, 
         raise InvalidInput(message)
     if not messages or messages[-1].role not in ANSWERED:
         last = messages[-1].role if messages else "none"
-        message = (
-            f"The last message must be the user's, or a tool's, since the assistant answers it; got {last}. Leave out "
-            "the messages after it; pass the start of an answer as answer_prefix, or a whole answer to lm.read."
-        )
+        message = f"The last message must be from the user or a tool; got {last}. Leave out the messages after it."
         raise InvalidInput(message)
     return messages
 

@@ -85,8 +85,8 @@ def part_of(trace: Trace, part: Part) -> Trace | None:
     )
 
 
-def has_no_mark(trace: Trace) -> bool:
-    """Whether all of a finished answer counts as thinking only because the prompt begins it, and nothing ends it.
+def thinking_never_closed(trace: Trace) -> bool:
+    """Whether all of a finished answer counts as thinking only because the prompt opens it, and nothing closes it.
 
     It may be the answer itself, pasted without its thinking: `Settings(part="all")` scores it as that.
     """

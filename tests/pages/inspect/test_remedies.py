@@ -67,7 +67,9 @@ def test_a_link_to_an_answer_past_the_usual_stop_has_the_answer():
 
 def test_an_answer_without_thinking_marks_is_scored_as_a_whole_in_one_click(open_app):
     page = open_app(BARE)
-    assert "No mark in the answer says where its thinking ends" in views(page)["headline"] + views(page)["detail"]
+    assert (
+        "the answer never closes it, so all of it counts as thinking" in views(page)["headline"] + views(page)["detail"]
+    )
     assert "score it as that" in interpreted(page)
     page.button("take_whole").click().run()
     assert settings_of(page) == {"part": "all"}

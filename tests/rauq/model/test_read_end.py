@@ -69,5 +69,7 @@ def test_of_several_end_tokens_the_template_names_the_one(template, ends, chat, 
 def test_a_model_without_an_end_token_says_so():
     lm = tiny()
     lm.tokens.tokenizer.eos_token = None
-    with pytest.raises(InvalidInput, match="tiny has no known end token"):
+    with pytest.raises(
+        InvalidInput, match=r"tiny has no known end token, so none can be appended\. Score the answer without one\."
+    ):
         lm.read(PROMPT, "a", end=True)

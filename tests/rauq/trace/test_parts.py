@@ -189,7 +189,9 @@ def test_what_is_not_scored_is_null_with_a_reason():
     assert [token["collapse"] is None for token in record["tokens"]] == [True] * 6 + [False] * 3
     assert record["undefined"] == dict.fromkeys(("collapse", "contribution"), "this token is outside the scored part")
     unfinished = thinking_trace((0, N))
-    assert sentence(unfinished, rauq.score(unfinished)).startswith("The answer is empty: No mark in the answer says")
+    assert sentence(unfinished, rauq.score(unfinished)).startswith(
+        "The answer is empty: The prompt opens a thinking section"
+    )
 
 
 def test_a_file_keeps_thinking_and_sampling(tmp_path):

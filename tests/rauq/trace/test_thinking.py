@@ -7,7 +7,7 @@ from rauq import Settings, score
 from rauq.model.loading import wrap
 from rauq.scoring.empty import empty_answer
 from rauq.scoring.report import why_empty
-from rauq.trace.parts import has_no_mark
+from rauq.trace.parts import thinking_never_closed
 from rauq.trace.thinking import thinking_span
 from tests.architectures import byte_tokenizer, named, tiny_model
 from tests.tiny import END, PROMPT, assert_close, in_order
@@ -111,14 +111,17 @@ def test_a_template_that_opens_the_thinking():
     lm = thinking_lm([QUESTION, OPEN, A, B, CLOSE, C], "{{ messages[0].content }}<think>")
     trace = lm.generate(PROMPT)
     assert (trace.chat_applied, trace.answer, trace.thinking) == (True, "ab</think>c", (0, 3))
-    assert not has_no_mark(trace)
+    assert not thinking_never_closed(trace)
     cut = lm.generate(PROMPT, max_new_tokens=2)
-    assert (cut.thinking, has_no_mark(cut), empty_answer(cut).remedies) == ((0, 2), False, ("more_tokens",))
+    assert (cut.thinking, thinking_never_closed(cut), empty_answer(cut).remedies) == ((0, 2), False, ("more_tokens",))
     for answer, unmarked in (("Paris", True), ("<think>Paris", False), ("Paris</think>", False)):
         pasted = lm.read(PROMPT, answer)
-        assert (pasted.thinking, has_no_mark(pasted)) == ((0, len(pasted.answer_ids)), unmarked)
-        assert ("No mark" in why_empty(pasted), empty_answer(pasted).remedies == ("whole",)) == (unmarked, unmarked)
-    assert not has_no_mark(lm.read(PROMPT, "Paris", chat=False))
+        assert (pasted.thinking, thinking_never_closed(pasted)) == ((0, len(pasted.answer_ids)), unmarked)
+        assert ("never closes it" in why_empty(pasted), empty_answer(pasted).remedies == ("whole",)) == (
+            unmarked,
+            unmarked,
+        )
+    assert not thinking_never_closed(lm.read(PROMPT, "Paris", chat=False))
     whole = lm.read(PROMPT, "Paris", end=True)
     assert np.isnan(score(whole).uncertainty)
     assert score(whole, Settings(part="all")).span == (0, 6)
