@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from peft import LoraConfig, PromptTuningConfig, get_peft_model
+from peft import AdaptionPromptConfig, LoraConfig, PromptTuningConfig, get_peft_model
 from transformers import LlamaModel, T5Config, T5ForConditionalGeneration
 
 from rauq.errors import InvalidInput, UnsupportedModel
@@ -46,9 +46,11 @@ def test_a_model_that_was_being_trained_has_no_dropout():
 
 
 def test_adapters_that_are_a_prompt_are_refused():
-    config = PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=2)
-    with pytest.raises(UnsupportedModel, match=r"stand before the prompt.*such as LoRA"):
-        wrap(get_peft_model(tiny_model(named("llama")), config), byte_tokenizer())
+    at_the_beginning = PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=2)
+    in_layers = AdaptionPromptConfig(task_type="CAUSAL_LM", adapter_len=2, adapter_layers=1)
+    for config in (at_the_beginning, in_layers):
+        with pytest.raises(UnsupportedModel, match=r"virtual tokens before the prompt, which .* such as LoRA"):
+            wrap(get_peft_model(tiny_model(named("llama")), config), byte_tokenizer())
 
 
 def test_a_wrapped_model_has_a_name_without_being_given_one(tmp_path):
