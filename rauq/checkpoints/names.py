@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
@@ -26,6 +26,7 @@ _COMMAND = re.compile(r"(ollama +(?:run|pull)|git +clone|(?:hf|huggingface-cli) 
 _FLAGS = frozenset(
     "--verbose --insecure --quiet --force-download --dry-run --recursive --gguf --mlx --yes -y -q".split()
 )
+_REVISIONS = frozenset({"--revision", "--branch", "-b"})
 _DRIVE = re.compile(r"([A-Za-z]):[\\/]")
 _WSL = re.compile(r"[\\/]{2}wsl(?:\$|\.localhost)[\\/][^\\/]+", re.IGNORECASE)
 
@@ -124,7 +125,7 @@ def _bare(typed: str) -> str:
 
 
 def _of_command(program: str, rest: str) -> str:
-    """The model that a command gets: its first argument, and of the hub's client also a file and a revision."""
+    """The model that a command gets: its first argument, with a revision, and of the hub's client also a file."""
     words = re.findall(r"[^\s\"']+", rest.replace("=", " "))
     taken = {place + 1 for place, word in enumerate(words) if word.startswith("-") and word not in _FLAGS}
     names = [at for at, word in enumerate(words) if not word.startswith("-")]
@@ -132,11 +133,11 @@ def _of_command(program: str, rest: str) -> str:
     model = words[place] if words else ""
     if program == "ollama":
         return model if _HUB_NAMES.match(model) else f"ollama/{model}"
-    if program not in {"hf", "huggingface-cli"}:
-        return model
+    revision = next((f"@{value}" for option, value in pairwise(words) if option in _REVISIONS), "")
     files = list(takewhile(lambda word: not word.startswith("-"), words[place + 1 :]))
-    revision = f"@{words[words.index('--revision') + 1]}" if "--revision" in words[:-1] else ""
-    return (f"{model}/{files[0]}" if len(files) == 1 and "/" in model else model) + revision
+    if program not in {"hf", "huggingface-cli"} or len(files) != 1 or "/" not in model:
+        return model.removesuffix(".git") + revision
+    return f"{model}/{files[0]}{revision}"
 
 
 def _paths(text: str) -> Iterator[str]:
@@ -257,7 +258,7 @@ def _about_address(text: str, where: str) -> str:
 def _about_folder(text: str, model: str, folder: list[str], revision: str | None) -> str:
     inside, version = "/".join(folder), f" --revision {revision}" if revision else ""
     return (
-        f"{text} is in a folder inside a model of the hub, which cannot be read from there. Download it with hf "
+        f"{text} points into a folder of a model of the hub, which cannot be read from there. Download it with hf "
         f"download {model}{version} --include '{inside}/*' --local-dir DIR, and give the path DIR/{inside}."
     )
 
