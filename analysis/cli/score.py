@@ -23,13 +23,13 @@ from rich.text import Text
 from analysis.answer_sets.sides import groups_note
 from analysis.answer_sets.tables import strata_table, summary_table
 from analysis.cli.own_methods import is_hosted, is_own, load_own, words_of
-from analysis.datasets.columns import Columns, columns_of
+from analysis.datasets.columns import columns_of
 from analysis.datasets.example import DataSet, spread
 from analysis.datasets.names import FACT_SETS, PER_GROUP, load
 from analysis.datasets.own_files import read_file
 from analysis.datasets.rows import correct_and_incorrect
 from analysis.datasets.twelve import PAPER_SETS
-from analysis.datasets.understood import UnclearColumns, guess_columns
+from analysis.datasets.understood import UnclearColumns, for_two_files, known_columns
 from analysis.methods.comparison import WITHIN
 from analysis.methods.tables import ranking_table
 from analysis.quality.judgement import Thresholds
@@ -378,15 +378,9 @@ def _loaded(options: argparse.Namespace, model: str) -> DataSet:
     if options.per_group is not None:
         raise InvalidInput(PER_GROUP)
     correct, incorrect = read_file(options.correct), read_file(options.incorrect)
-    data = correct_and_incorrect(correct, incorrect, columns or _with_answer(guess_columns(correct)))
+    columns = columns or known_columns(correct, as_understood=for_two_files)
+    data = correct_and_incorrect(correct, incorrect, columns)
     return replace(data, examples=spread(data.examples, options.limit, seed=options.seed))
-
-
-def _with_answer(guessed: Columns) -> Columns:
-    """A column that was taken for the reference holds the answer, where nothing else does."""
-    if guessed.answer or not guessed.references:
-        return guessed
-    return replace(guessed, answer=guessed.references[0], references=guessed.references[1:])
 
 
 def _kind(options: argparse.Namespace, model: str) -> Kind:

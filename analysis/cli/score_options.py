@@ -28,14 +28,14 @@ def add_score_options(score: argparse.ArgumentParser) -> None:
     asked.add_argument(
         "--data",
         metavar="D",
-        help="a CSV, JSONL or Parquet file; atlas, or one of its families; facts or facts_few_shot, or one family as "
-        "facts=capitals; one of the paper's sets, such as sciq, or sciq=FOLDER for a local copy",
+        help="a CSV, JSONL, JSON, Excel or Parquet file; atlas, or one of its families; facts or facts_few_shot, or "
+        "one family as facts=capitals; one of the paper's sets, such as sciq, or sciq=FOLDER for a local copy",
     )
     asked.add_argument("--correct", type=Path, metavar="FILE", help="instead of --data: a file of correct answers")
     asked.add_argument("--incorrect", type=Path, metavar="FILE", help="with --correct: a file of incorrect answers")
     asked.add_argument(
         "--columns",
-        metavar="NAME=COLUMN,...",
+        metavar="FIELD=COLUMN,...",
         help="which columns of a file to use, for example prompt=question,references=answer; default: by their names "
         "and cells. --dry-run prints what was found",
     )

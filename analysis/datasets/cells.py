@@ -10,7 +10,7 @@ from analysis.datasets.columns import SEPARATORS
 from analysis.datasets.table import text
 from rauq.errors import InvalidInput
 
-Cell = Any  # of a stranger's file
+Cell = Any  # of a user's file
 Structure = list[Any] | tuple[Any, ...] | dict[str, Any]
 
 _OPENS = re.compile(r"\s*(?:array\s*\(\s*)?[\[({]\s*(?:[\[({'\"\])}]|array|[bru]{1,2}['\"]|[-\d])")
@@ -88,6 +88,7 @@ def _value(node: ast.expr) -> Any:  # noqa: ANN401
 
 
 _TEXT_KEYS = ("value", "text", "answer", "answers", "spans", "input_text", "aliases")
+_LONGEST_RESULT = 5  # words; more are a heading of Markdown
 _BOXED = re.compile(r"\\boxed\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 
 
@@ -95,9 +96,9 @@ def result_of(cell: Cell) -> str:
     r"""The result that a solution marks: behind #### (GSM8K), or in its last \boxed (MATH); "" where it marks none."""
     if not isinstance(cell, str):
         return ""
-    _, mark, behind = cell.rpartition("####")
-    if mark:
-        return behind.strip()
+    *_, last = cell.strip().split("\n")
+    if last.startswith("####") and 0 < len(last.split()) - last.startswith("#### ") <= _LONGEST_RESULT:
+        return last.removeprefix("####").strip()
     found = _BOXED.match(cell, cell.rfind("\\boxed")) if "\\boxed" in cell else None
     return found[1].strip() if found else ""
 
@@ -153,7 +154,11 @@ def joined(cell: Cell, column: str) -> str:
 def marked_texts(cell: Cell, column: str, *, answer: str | None) -> tuple[str, ...]:
     """The texts that a cell marks in an answer: texts, or places with `start` and `end` in characters."""
     spans = [_span(part, answer or "") for part in _spans(cell)]
-    return tuple(dict.fromkeys(filter(None, spans))) if spans else texts(cell, column)
+    found = tuple(filter(None, spans)) if spans else texts(cell, column)
+    return tuple(text for text in dict.fromkeys(found) if text.strip().casefold() not in _NOTHING)
+
+
+_NOTHING = frozenset({"none", "no", "n/a", "na", "-", "nothing"})
 
 
 def _spans(cell: Cell) -> list[Mapping[str, Any]]:

@@ -48,14 +48,15 @@ WRONG = tuple(
     "wrong wrong_texts wrong_text hallucination_spans hallucinations hallucination hallucination_labels labels".split()
 )
 CHOICES = tuple("choices options mc_choices answer_choices candidates endings 选项".split())
+_STEMS = ("option", "option_", "choice", "choice_", "answer", "answer_", "ending", "ending_")
 LETTERED = (
-    *(tuple(f"{stem}{letter}" for letter in "abcdefghij") for stem in ("", "option_", "choice_", "op", "option")),
-    *(tuple(f"{stem}{number}" for number in range(1, 11)) for stem in ("option", "option_", "choice", "choice_")),
+    *(tuple(f"{stem}{letter}" for letter in "abcdefghij") for stem in ("", "op", *_STEMS)),
+    *(tuple(f"{stem}{number}" for number in range(first, first + 10)) for stem in _STEMS for first in (0, 1)),
 )
 """Names of choices that have a column each."""
 
 RIGHT_CHOICE = tuple(
-    "answer answer_key answerkey answer_index answer_idx label cop correct correct_answer correct_option gold target "
+    "answer_key answerkey correct_answer correct_option gold target answer answer_index answer_idx label cop correct "
     "ans 答案".split()
 )
 PASSAGES = tuple(
@@ -71,11 +72,15 @@ IDS = tuple(
 UNNAMED = frozenset({"column_1", "unnamed_0", "index"})
 """The row numbers that tables written with their index have."""
 
+SOURCES = ("source", "evidence", "background", "source_info")
+NO_PROMPTS = tuple("group task language category subject topic domain title name type model url link split".split())
+"""Names of columns that hold no prompts, although they may hold texts."""
+
 OTHERS = {
     "facts": ("facts", "fact"),
     "group": tuple("group task language category subject topic domain task_type".split()),
     "stratum": ("stratum", "difficulty", "level"),
     "error_label": ("error_label", "error", "error_type"),
-    "source": (*PASSAGES, "source", "evidence", "background", "source_info"),
+    "source": (*PASSAGES, *SOURCES),
     "question": ("question", "query"),
 }

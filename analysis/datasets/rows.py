@@ -18,12 +18,12 @@ from analysis.datasets.cells import (
     texts,
     verdict,
 )
-from analysis.datasets.choices import LETTERS, choices_of, first_number, letter_of
+from analysis.datasets.choices import LETTERS, Choices, Naming, choices_of, letter_of, naming_of
 from analysis.datasets.columns import Columns
 from analysis.datasets.example import DataSet, Example, Rejected, default_quality, not_empty
 from analysis.datasets.own_files import MOST_IN_A_FILE
 from analysis.datasets.reading import reading_of
-from analysis.datasets.table import Table, cut_note, filled, make_table, number
+from analysis.datasets.table import Table, cut_note, filled, make_table, number, with_whole_numbers
 from analysis.datasets.understood import known_columns
 from rauq.errors import InvalidInput
 from rauq.trace.messages import messages_of
@@ -42,13 +42,14 @@ def examples_from(table: Table, columns: Columns, *, name: str | None = None, qu
             answers.
     """
     _check(table, columns)
-    first = _first_choice(table, columns)
+    table = with_whole_numbers(table, columns.references)
+    naming = _naming(table, columns)
     examples: dict[str, Example] = {}
     rejected = list(table.rejected)
     for row_number, *values in table.rows.itertuples(name=None):
         row = dict(zip(table.columns, values, strict=True))
         try:
-            example = _example(row_number, row, columns, first=first)
+            example = _example(row_number, row, columns, naming)
             _check_new(example.id, examples)
         except InvalidInput as reason:
             rejected.append(Rejected(row_number, str(reason)))
@@ -114,7 +115,7 @@ def _check(table: Table, columns: Columns) -> None:
     if not columns.prompts:
         message = "No column holds the prompts. Name one."
         raise InvalidInput(message)
-    answers = columns.answer or _has_conversations(table, columns)
+    answers = columns.answer or _has_answered(table, columns)
     if judging and not answers:
         message = f"{judging[0]!r} says how good answers are, but no column holds the answers. Name that column too."
         raise InvalidInput(message)
@@ -126,9 +127,10 @@ def _check(table: Table, columns: Columns) -> None:
         raise InvalidInput(message)
 
 
-def _has_conversations(table: Table, columns: Columns) -> bool:
+def _has_answered(table: Table, columns: Columns) -> bool:
     cells = table.rows[columns.prompts[0]]
-    return any(conversation_of(cell) is not None for cell in cells if structure_of(cell) is not None)
+    found = (conversation_of(cell) for cell in cells if structure_of(cell) is not None)
+    return any(messages is not None and messages[-1]["role"] == "assistant" for messages in found)
 
 
 def _check_new(name: str, examples: Mapping[str, Example]) -> None:
@@ -137,18 +139,20 @@ def _check_new(name: str, examples: Mapping[str, Example]) -> None:
         raise InvalidInput(message)
 
 
-def _example(row_number: int, row: Row, columns: Columns, *, first: int) -> Example:
+def _example(row_number: int, row: Row, columns: Columns, naming: Naming) -> Example:
     prompt, conversation, said = _asked(row, columns)
     answer = said if columns.answer is None else filled(row[columns.answer], columns.answer)
+    if answer is None and columns.judged:
+        message = f"the row has a verdict ({columns.judged!r}), but no answer."
+        raise InvalidInput(message)
     references: tuple[str, ...] = ()
     for column in columns.references:
         references += texts(row[column], column, separator=columns.separator)
     if columns.choices:
-        cells = [row[column] for column in columns.choices]
-        choices = choices_of(cells, columns.choices)
-        prompt = "\n".join([prompt, *map("{}. {}".format, LETTERS, choices), "Answer:"])
+        choices = choices_of([row[column] for column in columns.choices], columns.choices)
+        prompt = "\n".join([prompt, *map("{}. {}".format, LETTERS, choices.texts), "Answer:"])
         right = columns.references[0]
-        references = (letter_of(row[right], right, choices=choices, listed=cells[0], first=first),)
+        references = (letter_of(row[right], right, choices=choices, naming=naming),)
     return Example(
         id=str(row_number) if columns.id is None else filled(row[columns.id], columns.id),
         prompt=prompt,
@@ -182,13 +186,19 @@ def _asked(row: Row, columns: Columns) -> tuple[str, str, str | None]:
     return last.content, "" if is_one_text else json.dumps(messages, ensure_ascii=False), answer
 
 
-def _first_choice(table: Table, columns: Columns) -> int:
-    """What the first choice is called where the right one is named by its number."""
+def _naming(table: Table, columns: Columns) -> Naming:
+    """How the right choices are named, from the first rows whose choices can be read."""
     if not columns.choices:
-        return 0
-    cells = zip(*(table.rows[column] for column in columns.choices), strict=True)
-    counts = [len(choices_of(row, columns.choices)) for row in islice(cells, 100)]
-    return first_number(table.rows[columns.references[0]].tolist(), count=max(counts, default=0))
+        return Naming()
+    rows = zip(table.rows[columns.references[0]], *(table.rows[column] for column in columns.choices), strict=True)
+    return naming_of([found for row in islice(rows, 2_000) if (found := _read_choices(row, columns)) is not None])
+
+
+def _read_choices(row: tuple[Any, ...], columns: Columns) -> tuple[Any, Choices] | None:
+    try:
+        return row[0], choices_of(row[1:], columns.choices)
+    except InvalidInput:
+        return None
 
 
 def _text(row: Row, column: str | None) -> str:

@@ -1,9 +1,10 @@
 """A file's rows as they were read: their cells, and what was left out."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -99,7 +100,7 @@ class Unusable:
     why: str
 
 
-def text(cell: Any, column: str) -> str:  # noqa: ANN401 - a cell of a stranger's file
+def text(cell: Any, column: str) -> str:  # noqa: ANN401 - a cell of a user's file
     """The cell as text, numbers as they are written; "" where there is none: an empty cell, nan or infinity."""
     if cell is None or _is_undefined(cell):
         return ""
@@ -119,6 +120,21 @@ def filled(cell: Any, column: str) -> str:  # noqa: ANN401
         message = f"{column!r} is empty."
         raise InvalidInput(message)
     return words
+
+
+_WHOLE = re.compile(r"-?\d+\.0")  # as pandas writes whole numbers of a column in which some are missing
+
+
+def with_whole_numbers(table: Table, columns: Sequence[str]) -> Table:
+    """The table with 1969 for 1969.0 in those of these columns where every number is written so, and a note on each."""
+    whole: dict[str, list[str | None]] = {}
+    for column in columns:
+        cells = ["" if cell is None else str(cell).strip() for cell in table.rows[column]]
+        numbers = [cell for cell in cells if cell]
+        if len(numbers) > 1 and all(map(_WHOLE.fullmatch, numbers)):
+            whole[column] = [cell.removesuffix(".0") or None for cell in cells]
+    notes = tuple(f"The numbers in {column!r} end with .0 and are read as whole numbers." for column in whole)
+    return replace(table, rows=table.rows.assign(**whole), notes=(*table.notes, *notes)) if whole else table
 
 
 def number(cell: Any, column: str) -> float | None:  # noqa: ANN401

@@ -109,8 +109,15 @@ def paired_sentence(found: Sequence[Estimate], base: str, *, where: str = "") ->
         f"{name_of(base)} ranks significantly better than {better} of {len(defined)} methods{where}, worse than "
         f"{worse}.",
         f"Not significantly different from {level} (95 % interval includes 0)." if level else "",
-        f"Significantly different from {slight} by less than {SMALLEST:g}, which is not counted." if slight else "",
+        _slight_sentence(slight),
     )
+
+
+def _slight_sentence(count: int) -> str:
+    if not count:
+        return ""
+    what = "difference is" if count == 1 else "differences are"
+    return f"{count} further significant {what} below {SMALLEST:g} and not counted."
 
 
 def undefined_sentence(methods: Sequence[str], estimates: Sequence[Estimate]) -> str:
@@ -425,7 +432,7 @@ def _against(found: Sweep, group: str, alpha: float) -> str:
     """Than which other attention the real one ranks better, and than which it does not, each with its interval."""
     others = {name: _at(found, name, group, alpha) for name in REPLACED}
     words = []
-    for verdict in ("better", "hardly better", "no better", "hardly worse", "worse"):
+    for verdict in ("better", "negligibly better", "no better", "negligibly worse", "worse"):
         names = [f"{name} ({_signed(one)})" for name, one in others.items() if _than(one) == verdict]
         words += [f"{verdict} than {_listed(names)}"] if names else []
     undefined = [name for name, one in others.items() if one.reason]
@@ -441,7 +448,7 @@ def _than(real_minus_other: Estimate) -> str:
     if real_minus_other.reason:
         return ""
     if is_slight(real_minus_other):
-        return "hardly better" if real_minus_other.value > 0 else "hardly worse"
+        return "negligibly better" if real_minus_other.value > 0 else "negligibly worse"
     return {1: "better", -1: "worse", 0: "no better"}[sign_of(real_minus_other)]
 
 
@@ -465,7 +472,7 @@ def ablation_note(found: Ablated) -> str:
 
 def _verdict(found: Estimate) -> str:
     if is_slight(found):
-        return "Attention hardly matters"
+        return "Attention has a negligible effect"
     sides = {1: "Attention matters", -1: "Attention makes the ranking worse", 0: "No significant effect of attention"}
     return sides[sign_of(found)]
 
@@ -475,7 +482,7 @@ def _others(control: GroupControl) -> str:
     others = [one for one in control.exchanged if one.exchange != "shuffled" and not one.difference.reason]
     words = [
         f"with {' or '.join(names)} attention it is {side}"
-        for side in ("higher", "lower", "hardly different", "not significantly different")
+        for side in ("higher", "lower", "negligibly different", "not significantly different")
         if (names := [EXCHANGES[one.exchange] for one in others if _side(one.difference) == side])
     ]
     return f"; {', '.join(words)}" if words else ""
@@ -484,5 +491,5 @@ def _others(control: GroupControl) -> str:
 def _side(difference: Estimate) -> str:
     """Whether the metric with replaced attention is higher or lower, given the real one's minus it."""
     if is_slight(difference):
-        return "hardly different"
+        return "negligibly different"
     return {1: "lower", -1: "higher", 0: "not significantly different"}[sign_of(difference)]

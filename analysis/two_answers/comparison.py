@@ -141,7 +141,7 @@ def verdict(score_a: Score, score_b: Score, scales: Sequence[str], reference: Se
     between = ((np.array(reference) > min(a, b)) & (np.array(reference) < max(a, b))).mean()
     numbers = f"{one} and {other}; {number(100 * between, places=0)} % of {len(reference):,} other answers lie between"
     if between < APART:
-        return f"A and B are alike ({numbers})"
+        return f"A and B have similar uncertainty ({numbers})"
     return f"{'A is more uncertain than B' if a > b else 'B is more uncertain than A'} ({numbers})"
 
 
@@ -157,7 +157,7 @@ def same_confidence(score_a: Score, score_b: Score, num_tokens: int) -> bool:
 def why_no_difference(a: Trace, b: Trace) -> str:
     """Why the maps of two answers cannot be subtracted, as a sentence; empty where they can."""
     if _method(a) != _method(b):
-        return "The weights of A and B are not alike: attention and LIG, or LIG of different steps or sides."
+        return "The weights of A and B are of different kinds: attention and LIG, or LIG of different steps or sides."
     if (a.layers, a.num_heads) != (b.layers, b.num_heads):
         return (
             f"A's model has {len(a.layers)} layers with attention of {a.num_heads} heads and B's has {len(b.layers)} "

@@ -31,9 +31,15 @@ def read_csv(content: bytes, name: str, *, rows: int = MOST_ROWS) -> Table:
     """The first `rows` rows below the header; a row with more or fewer cells than the header is rejected.
 
     Raises:
-        InvalidInput: no header, no row, a line of more than 1,000,000 cells, or an encoding that is not known.
+        InvalidInput: no header, no row, an export of Anki, a line of more than 1,000,000 cells, or an unknown encoding.
     """
     encoding, notes = encoding_of(content, name)
+    if next(lines_of(content, encoding), "").startswith("#separator:"):
+        message = (
+            f"{name} is an export of Anki, whose columns have no names. Delete the lines that begin with # and write "
+            "the names of the columns in the first line."
+        )
+        raise InvalidInput(message)
     delimiter, said = _delimiter(content, encoding, Path(name).suffix.lower())
     records = _records(content, encoding, delimiter)
     header = next(records, None)

@@ -66,7 +66,7 @@ def _wide(content: bytes, name: str) -> Found:
     encoding = "utf-16-le" if odd > even else "utf-16-be"
     is_clear = max(even, odd) > 4 * min(even, odd)
     if is_clear and _decodes(content, encoding) and not _CONTROLS.search(content[:_BLOCK].decode(encoding, "ignore")):
-        return encoding, (f"The file was read as {encoding.upper()}, which it does not say.",)
+        return encoding, (f"The file has no byte-order mark; it was read as {encoding.upper()}.",)
     message = f"{name} contains zero bytes and is not text in UTF-16. {_SAVE}"
     raise InvalidInput(message)
 

@@ -71,7 +71,7 @@ def _viewed(value: Mapping[str, Any], _name: str) -> Rows | None:
     rows = value.get("rows")
     if not _is_list_of_objects(rows) or not all(isinstance(one.get("row"), dict) for one in rows):
         return None
-    said = "The rows are those of a viewer's answer."
+    said = "The file is a response of the Hugging Face data set viewer."
     return [_uncut(one["row"], one.get("truncated_cells")) for one in rows], (said,)
 
 
@@ -101,7 +101,7 @@ def _columns_or_rows(value: Mapping[str, Any], name: str) -> Rows | None:
 
 def _by_column(value: Mapping[str, Any], labels: Mapping[str, None]) -> Rows:
     rows = [{column: cells.get(label) for column, cells in value.items()} for label in labels]
-    return rows, ("The file is written by column, as pandas does; its columns are its outer names.",)
+    return rows, ("The file is written by column, as pandas does; the outer keys are the columns.",)
 
 
 def _by_row(value: Mapping[str, Any], *, numbered: bool) -> Rows:

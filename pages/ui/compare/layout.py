@@ -144,7 +144,7 @@ def _other_pair(a: Answer) -> None:
     origin = answers.branched()
     if a.ref == answers.default_first() and origin not in ("", a.ref):
         st.button(
-            "Show two answers that the score does not tell apart",
+            "Show two answers with similar scores",
             key="not_apart",
             type="tertiary",
             on_click=answers.choose_pair,

@@ -203,7 +203,9 @@ class JobRegistry:
 
 
 class Keyed(Protocol):
-    """A job that a tab can find again."""
+    """A job of a visitor that a tab can find again."""
+
+    visitor: str
 
     @property
     def live(self) -> bool:
@@ -214,7 +216,8 @@ class Keyed(Protocol):
 class KeyedJobs:
     """Jobs by a key that cannot be guessed and that only the tab has which began them: loaded again, it goes on there.
 
-    All that run are kept, and of those that ended unseen the latest, for some minutes; the oldest come first.
+    All that run are kept, and those that ended unseen for some minutes; where there are too many, the oldest of the
+    visitor who has most are dropped. The oldest come first.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -256,9 +259,14 @@ class KeyedJobs:
         now = time.monotonic()
         ended = [key for key, job in self.jobs.items() if not job.live]
         self.ended = {key: self.ended.get(key, now) for key in ended}
-        for place, key in enumerate(reversed(ended)):
-            if place >= MOST_UNSEEN or now - self.ended[key] > UNSEEN_SECONDS:
-                del self.jobs[key]
+        kept = [key for key in ended if now - self.ended[key] <= UNSEEN_SECONDS]
+        held = Counter(self.jobs[key].visitor for key in kept)
+        while len(kept) > MOST_UNSEEN:
+            whose = max(held, key=held.__getitem__)
+            kept.remove(next(key for key in kept if self.jobs[key].visitor == whose))
+            held[whose] -= 1
+        for key in set(ended) - set(kept):
+            del self.jobs[key]
 
 
 @dataclass(eq=False)

@@ -209,7 +209,7 @@ def _more_fields() -> None:
         }
         no_stop = bool(st.session_state.get(state.NO_STOP))
         st.text_input("Stop at", key=state.STOP_AT, disabled=no_stop, **options)
-        st.toggle("Stop at no text", key=state.NO_STOP, help=_NO_STOP_HELP, persist_state="session")
+        st.toggle("No stop text", key=state.NO_STOP, help=_NO_STOP_HELP, persist_state="session")
         sampling_fields()
     open_form()
 

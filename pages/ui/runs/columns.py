@@ -1,6 +1,6 @@
 """Which columns of an uploaded table hold what: as understood, asked about, and chosen by hand."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
@@ -10,7 +10,7 @@ from analysis.datasets.columns import SEPARATORS, SEVERAL, Columns
 from analysis.datasets.example import DataSet
 from analysis.datasets.rows import correct_and_incorrect, examples_from
 from analysis.datasets.table import Table
-from analysis.datasets.understood import Doubt, Option, understand
+from analysis.datasets.understood import Doubt, Option, for_two_files, understand
 from pages.ui.shared.errors import printable
 from rauq.labels import running
 
@@ -62,21 +62,10 @@ _TURN_HELP = "Exchange what the values of the verdict mean."
 
 def guess(table: Table, *, answered: bool = False) -> None:
     """Choose columns by their names and cells; `answered`: two files, of answers that need no verdict."""
-    found = understand(table)
-    columns, doubts = found.columns, found.doubts
-    if answered:
-        columns = _answered(columns)
-        doubts = tuple(doubt for doubt in doubts if "prompt" in doubt.options[0].fields)
+    found = for_two_files(table) if answered else understand(table)
     for field in fields(Columns):
-        st.session_state[_COLUMN + field.name] = _value(columns, field.name)
-    st.session_state[_DOUBTS] = doubts
-
-
-def _answered(columns: Columns) -> Columns:
-    """The same columns, with answers where only references were found."""
-    if columns.references and not columns.answer:
-        columns = replace(columns, answer=columns.references[0], references=())
-    return replace(columns, quality=None, correct=None, incorrect=None)
+        st.session_state[_COLUMN + field.name] = _value(found.columns, field.name)
+    st.session_state[_DOUBTS] = found.doubts
 
 
 def _value(columns: Columns, name: str) -> Any:  # noqa: ANN401 - a column, several, or none
@@ -162,7 +151,7 @@ def _judging_fields(table: Table) -> None:
         with place:
             _field(name, table)
     if any(st.session_state.get(_COLUMN + side) for side in ("correct", "incorrect")):
-        st.button("Turn the verdict round", key="turn_verdict", type="tertiary", on_click=_turn, help=_TURN_HELP)
+        st.button("Swap correct and incorrect", key="turn_verdict", type="tertiary", on_click=_turn, help=_TURN_HELP)
 
 
 def _turn() -> None:

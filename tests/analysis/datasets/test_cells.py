@@ -17,7 +17,7 @@ from analysis.datasets.cells import (
     verdict,
     verdict_word,
 )
-from analysis.datasets.choices import choices_of, first_number, letter_of
+from analysis.datasets.choices import Naming, choices_of, letter_of, naming_of
 from rauq.errors import InvalidInput
 
 NAMES = ["Lisbon", "O'Neill", 'the "Lion"', "a, b; c", "tab\tline\n", "é 东京 🦁", "C:\\temp", "[x]"]
@@ -143,45 +143,81 @@ def test_marked_places_and_marked_texts():
     assert marked_texts("is so", "c", answer="It is so.") == ("is so",)
 
 
+@pytest.mark.parametrize("nothing", ["none", "None", " N/A ", "no", "-", "", "['none']", "[]"])
+def test_words_for_nothing_mark_nothing(nothing):
+    assert marked_texts(nothing, "c", answer="There is none.") == ()
+
+
 @pytest.mark.parametrize(
     ("cell", "result"),
-    [("a\n#### 1,200 ", "1,200"), (r"\boxed{1} and \boxed{\frac{1}{2}}", r"\frac{1}{2}"), (r"\boxed{1", ""), (3, "")],
+    [
+        ("a\n#### 1,200 ", "1,200"),
+        ("a\n####1200", "1200"),
+        ("#### 5", "5"),
+        ("a #### 5", ""),
+        ("#### Heading\nText.", ""),
+        ("Text.\n#### A heading that is as long as this one", ""),
+        ("Text.\n####", ""),
+        (r"\boxed{1} and \boxed{\frac{1}{2}}", r"\frac{1}{2}"),
+        (r"\boxed{1", ""),
+        (3, ""),
+    ],
 )
 def test_the_result_of_a_solution(cell, result):
     assert result_of(cell) == result
 
 
 @pytest.mark.parametrize(
-    ("named", "listed", "first", "letter"),
+    ("named", "listed", "naming", "letter"),
     [
-        (1, ["x", "y", "z"], 0, "B"),
-        ("1", ["x", "y", "z"], 1, "A"),
-        ("c", ["x", "y", "z"], 0, "C"),
-        ("(B).", ["x", "y", "z"], 0, "B"),
-        ("y", ["x", "y", "z"], 0, "B"),
-        ("3", {"text": ["x", "y", "z"], "label": ["1", "2", "3"]}, 0, "C"),
-        ("C", {"text": ["x", "y", "z"], "label": ["C", "D", "E"]}, 0, "A"),
+        (1, ["x", "y", "z"], Naming(first=0), "B"),
+        ("1", ["x", "y", "z"], Naming(first=1), "A"),
+        ("c", ["x", "y", "z"], Naming(), "C"),
+        ("(B).", ["x", "y", "z"], Naming(), "B"),
+        ("y", ["x", "y", "z"], Naming(), "B"),
+        ("y", {"A": "x", "B": "y"}, Naming(), "B"),
+        ("b", {"A": "x", "B": "y"}, Naming(), "B"),
+        ("3", {"text": ["x", "y", "z"], "label": ["1", "2", "3"]}, Naming(), "C"),
+        ("C", {"text": ["x", "y", "z"], "label": ["C", "D", "E"]}, Naming(), "A"),
+        ("2", ["3", "2", "1"], Naming(by_text=True), "B"),
+        ("B", ["B", "A", "AB"], Naming(by_text=True), "A"),
+        ("B", ["B", "A", "AB"], Naming(), "B"),
     ],
 )
-def test_the_right_choice_is_named_in_several_ways(named, listed, first, letter):
+def test_the_right_choice_is_named_in_several_ways(named, listed, naming, letter):
     choices = choices_of([listed], ["choices"])
-    assert letter_of(named, "answer", choices=choices, listed=listed, first=first) == letter
+    assert letter_of(named, "answer", choices=choices, naming=naming) == letter
 
 
-def test_numbers_of_choices_begin_at_one_only_if_that_shows():
-    assert [first_number(cells, count=4) for cells in ([0, 3], [1, 4], ["1", "4"], [1, 2], ["A"], [])] == [
-        0,
-        1,
-        1,
-        0,
-        0,
-        0,
-    ]
+@pytest.mark.parametrize(
+    ("named", "listed", "naming"),
+    [
+        ([0, 3], "wxyz", Naming(first=0)),
+        ([1, 4], "wxyz", Naming(first=1)),
+        (["1", "4"], "wxyz", Naming(first=1)),
+        ([1, 2], "wxyz", Naming(first=0)),
+        ([1, 2] * 10, "wxyz", Naming(first=1)),
+        ([0, *[1, 2] * 10], "wxyz", Naming(first=0)),
+        (["A", "B"], "wxyz", Naming()),
+        (["A", "B"], "BACD", Naming(by_text=True)),
+        (["1", "2"], "4321", Naming(by_text=True)),
+        (["1", "5"], "4321", Naming(first=0)),
+        ([], "wxyz", Naming()),
+    ],
+)
+def test_how_a_table_names_the_right_choice(named, listed, naming):
+    choices = choices_of([list(listed)], ["choices"])
+    assert naming_of([(cell, choices) for cell in named]) == naming
 
 
 @pytest.mark.parametrize("named", ["w", 7, "E", ""])
-def test_a_right_choice_that_is_none_of_them_is_refused(named):
+@pytest.mark.parametrize("naming", [Naming(), Naming(by_text=True), Naming(first=1)])
+def test_a_right_choice_that_is_none_of_them_is_refused(named, naming):
     with pytest.raises(InvalidInput, match="'answer' is"):
-        letter_of(named, "answer", choices=("x", "y", "z"), listed=["x", "y", "z"], first=0)
-    with pytest.raises(InvalidInput, match="'choices' gives 1 choices; 2 to 10 are needed"):
-        choices_of([["x"]], ["choices"])
+        letter_of(named, "answer", choices=choices_of([["x", "y", "z"]], ["choices"]), naming=naming)
+
+
+@pytest.mark.parametrize(("listed", "got"), [(["x"], "1 choice;"), (list("abcdefghijk"), "11 choices;")])
+def test_two_to_ten_choices_are_needed(listed, got):
+    with pytest.raises(InvalidInput, match=f"'choices' gives {got} 2 to 10 are needed"):
+        choices_of([listed], ["choices"])

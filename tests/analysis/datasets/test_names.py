@@ -50,14 +50,14 @@ def test_copies_of_the_papers_sets_by_name_and_folder(name, tmp_path):
 
 def test_a_file_by_path_with_guessed_or_given_columns(tmp_path):
     path = tmp_path / "a=b.csv"
-    path.write_text("question,answer,source\n" + "".join(f"Q{n},A{n},H{n}\n" for n in range(9)))
+    path.write_text("question,answer,source\n" + "".join(f"Q{n},A{n},It was said in {n}.\n" for n in range(9)))
     guessed = load(str(path), kind="base", limit=4)
     assert [example.references for example in guessed.examples] == [
         (f"A{example.prompt[1:]}",) for example in guessed.examples
     ]
     assert len(guessed.examples) == 4
     given = load(str(path), kind="base", columns=Columns(prompt="source"))
-    assert [example.prompt for example in given.examples] == [f"H{n}" for n in range(9)]
+    assert [example.prompt for example in given.examples] == [f"It was said in {n}." for n in range(9)]
 
 
 @pytest.mark.parametrize("name", ["nothing", "", "atlas2", "a\0b", "x" * 5000, "nothing=/folder", "."])

@@ -81,6 +81,25 @@ def test_references(cell, references):
     assert example.references == references
 
 
+@pytest.mark.parametrize(
+    ("cells", "references"),
+    [
+        (["1969.0", "", "-3.0"], ["1969", "", "-3"]),
+        ([7.0, None, 8.0], ["7", "", "8"]),
+        (["1969.0", "1.5"], ["1969.0", "1.5"]),
+        (["2.0"], ["2.0"]),
+        (["2.0", "3.00"], ["2.0", "3.00"]),
+        (["2.0", "version 3.0"], ["2.0", "version 3.0"]),
+    ],
+)
+def test_whole_numbers_that_pandas_wrote_as_floats_are_whole_and_that_is_said(cells, references):
+    table = table_of(*({"prompt": f"Q{number}", "r": cell} for number, cell in enumerate(cells)))
+    data = examples_from(table, Columns(prompt="prompt", references=("r",)))
+    assert ["".join(example.references) for example in data.examples] == references
+    is_changed = references != ["" if cell is None else str(cell) for cell in cells]
+    assert data.notes == (("The numbers in 'r' end with .0 and are read as whole numbers.",) if is_changed else ())
+
+
 @pytest.mark.parametrize(("cell", "quality"), [(0.5, 0.5), ("1e-1", 0.1), (" 2 ", 2.0), (True, 1.0), ("", None)])
 def test_quality_is_a_number(cell, quality):
     columns = Columns(prompt="prompt", answer="a", quality="q")

@@ -1,6 +1,7 @@
 """What other people's tables hold, by their columns: known layouts, further ones, and what has to be asked."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -21,8 +22,15 @@ def chat(*texts, role="role", content="content", names=("user", "assistant")):
     return [{role: names[place % 2], content: text} for place, text in enumerate(texts)]
 
 
-def choices(right, **labels):
-    return {"text": ["x", right, "y"], **labels}
+def placed(right, number):
+    """Three choices, of which the right one has another place in every row."""
+    others = ["x", "y"]
+    others.insert(number % 3, right)
+    return others
+
+
+def letter(number):
+    return "ABC"[number % 3]
 
 
 # One row of each layout, from a question, a correct and an incorrect answer and a number, and what its columns are.
@@ -72,20 +80,20 @@ KNOWN = {
         "prompt=question,references=answer,id=question_id",
     ),
     "MMLU": (
-        lambda q, a, w, n: {"question": q, "subject": "geography", "choices": ["x", a, "y", "z"], "answer": 1},
+        lambda q, a, w, n: {"question": q, "subject": "geography", "choices": placed(a, n), "answer": n % 3},
         "prompt=question,references=answer,choices=choices,group=subject",
     ),
     "MMLU as CSV": (
-        lambda q, a, w, n: {"question": q, "A": "x", "B": a, "C": "y", "D": "z", "answer": "B"},
-        "prompt=question,references=answer,choices=A,choices=B,choices=C,choices=D",
+        lambda q, a, w, n: {"question": q, **dict(zip("ABC", placed(a, n), strict=True)), "answer": letter(n)},
+        "prompt=question,references=answer,choices=A,choices=B,choices=C",
     ),
     "MMLU-Pro": (
         lambda q, a, w, n: {
             "question_id": n,
             "question": q,
-            "options": ["x", a, "y"],
-            "answer": "B",
-            "answer_index": 1,
+            "options": placed(a, n),
+            "answer": letter(n),
+            "answer_index": n % 3,
         },
         "prompt=question,references=answer,choices=options,id=question_id",
     ),
@@ -93,29 +101,79 @@ KNOWN = {
         lambda q, a, w, n: {
             "id": f"M{n}",
             "question": q,
-            "choices": choices(a, label=["1", "2", "3"]),
-            "answerKey": "2",
+            "choices": {"text": placed(a, n), "label": ["1", "2", "3"]},
+            "answerKey": str(n % 3 + 1),
         },
         "prompt=question,references=answerKey,choices=choices,id=id",
     ),
     "CommonsenseQA": (
-        lambda q, a, w, n: {"id": n, "question": q, "choices": choices(a, label=["A", "B", "C"]), "answerKey": "B"},
+        lambda q, a, w, n: {
+            "id": n,
+            "question": q,
+            "choices": {"text": placed(a, n), "label": ["A", "B", "C"]},
+            "answerKey": letter(n),
+        },
         "prompt=question,references=answerKey,choices=choices,id=id",
     ),
     "MedMCQA": (
         lambda q, a, w, n: {
             "id": n,
             "question": q,
-            "opa": "x",
-            "opb": a,
-            "opc": "y",
-            "opd": "z",
-            "cop": n % 2 + 0 or 1,
+            **dict(zip(("opa", "opb", "opc"), placed(a, n), strict=True)),
+            "cop": n % 3,
         },
-        "prompt=question,references=cop,choices=opa,choices=opb,choices=opc,choices=opd,id=id",
+        "prompt=question,references=cop,choices=opa,choices=opb,choices=opc,id=id",
+    ),
+    "MedMCQA, from 1": (
+        lambda q, a, w, n: {
+            "id": n,
+            "question": q,
+            **dict(zip(("opa", "opb", "opc"), placed(a, n), strict=True)),
+            "cop": n % 3 + 1,
+        },
+        "prompt=question,references=cop,choices=opa,choices=opb,choices=opc,id=id",
+    ),
+    "SocialIQA": (
+        lambda q, a, w, n: {
+            "context": "C.",
+            "question": q,
+            **dict(zip(("answerA", "answerB", "answerC"), placed(a, n), strict=True)),
+            "label": str(n % 3 + 1),
+        },
+        (
+            "prompt=context,prompt=question,references=label,choices=answerA,choices=answerB,choices=answerC,"
+            "source=context,question=question"
+        ),
+    ),
+    "CosmosQA": (
+        lambda q, a, w, n: {
+            "id": f"c{n}",
+            "context": "C.",
+            "question": q,
+            **dict(zip(("answer0", "answer1", "answer2"), placed(a, n), strict=True)),
+            "label": n % 3,
+        },
+        (
+            "prompt=context,prompt=question,references=label,choices=answer0,choices=answer1,choices=answer2,"
+            "source=context,question=question,id=id"
+        ),
+    ),
+    "MedQA": (
+        lambda q, a, w, n: {
+            "question": q,
+            "answer": a,
+            "options": dict(zip("ABC", placed(a, n), strict=True)),
+            "meta_info": "step1",
+            "answer_idx": letter(n),
+        },
+        "prompt=question,references=answer,choices=options",
+    ),
+    "the text of the right choice": (
+        lambda q, a, w, n: {"question": q, "options": placed(a, n), "answer": a},
+        "prompt=question,references=answer,choices=options",
     ),
     "RACE": (
-        lambda q, a, w, n: {"article": "T.", "answer": "B", "question": q, "options": ["x", a, "y", "z"]},
+        lambda q, a, w, n: {"article": "T.", "answer": letter(n), "question": q, "options": placed(a, n)},
         "prompt=article,prompt=question,references=answer,choices=options,source=article,question=question",
     ),
     "GSM8K": (
@@ -232,6 +290,57 @@ KNOWN = {
         "prompt=prompt,answer=response,quality=rating",
     ),
     "index of pandas": (lambda q, a, w, n: {"": n, "question": q, "answer": a}, "prompt=question,references=answer"),
+    "TruthfulQA, with the address of its source": (
+        lambda q, a, w, n: {
+            "Question": q,
+            "Best Answer": a,
+            "Correct Answers": f"{a}; It is {a}",
+            "Source": f"https://en.wikipedia.org/wiki/{n}",
+        },
+        "prompt=Question,references=Correct Answers,references=Best Answer,separator=semicolon",
+    ),
+    "WinoGrande": (
+        lambda q, a, w, n: {
+            "sentence": f"{q} Since _ is.",
+            "option1": w if n % 2 else a,
+            "option2": a if n % 2 else w,
+            "answer": str(n % 2 + 1),
+        },
+        "prompt=sentence,references=answer,choices=option1,choices=option2",
+    ),
+    "OpenAI evals": (
+        lambda q, a, w, n: {"input": [{"role": "system", "content": "Be brief."}, *chat(q)], "ideal": a},
+        "prompt=input,references=ideal",
+    ),
+    "a conversation and an answer beside it": (
+        lambda q, a, w, n: {"messages": chat(q), "response": w, "correct": n % 2 == 0},
+        "prompt=messages,answer=response,correct=correct",
+    ),
+    "SimpleQA, graded": (
+        lambda q, a, w, n: {"problem": q, "answer": a, "response": w, "grade": "INCORRECT" if n % 2 else "CORRECT"},
+        "prompt=problem,references=answer,answer=response,correct=grade",
+    ),
+    "ratings, most of them 1": (
+        lambda q, a, w, n: {"prompt": q, "response": w, "rating": [1, 1, 2, 1, 5][n]},
+        "prompt=prompt,answer=response,quality=rating",
+    ),
+    "half a point": (
+        lambda q, a, w, n: {"question": q, "model_answer": w, "score": n % 3 / 2},
+        "prompt=question,answer=model_answer,quality=score",
+    ),
+    "from -1 to 1": (
+        lambda q, a, w, n: {"query": q, "response": w, "score": [-1, -1, 0, 1, 2][n]},
+        "prompt=query,answer=response,quality=score",
+    ),
+    "MTurk": (
+        lambda q, a, w, n: {
+            "HITId": f"H{n}",
+            "Input.question": q,
+            "Input.response": w,
+            "Answer.label": "Incorrect" if n % 2 else "Correct",
+        },
+        "prompt=Input.question,answer=Input.response,correct=Answer.label",
+    ),
     "ids that repeat": (
         lambda q, a, w, n: {"question_id": n // 2, "question": q, "response": w, "reference": a},
         "prompt=question,references=reference,answer=response",
@@ -269,6 +378,47 @@ ASKED_ABOUT = {
             "prompt=passage,prompt=question,references=answer,source=passage,question=question",
             "prompt=passage,prompt=question,source=passage,question=question",
         ],
+    ),
+    "FELM": (
+        lambda q, a, w, n: {
+            "prompt": q,
+            "response": f"{w}. Yes.",
+            "segmented_response": [f"{w}.", "Yes."],
+            "labels": [True, n % 2 == 0],
+        },
+        ["prompt=prompt,answer=response", "prompt=prompt,references=response"],
+    ),
+    "MT-Bench": (
+        lambda q, a, w, n: {"question_id": n, "category": f"C{n}", "turns": [q, "Why?"], "reference": [a, a]},
+        [
+            "prompt=category,references=reference,id=question_id",
+            "prompt=turns,references=reference,id=question_id",
+        ],
+    ),
+    "two verdicts": (
+        lambda q, a, w, n: {
+            "question": q,
+            "answer": w,
+            "label": "FAIL" if n % 2 else "PASS",
+            "score": n % 2,
+        },
+        ["prompt=question,answer=answer,correct=label", "prompt=question,answer=answer,correct=score"],
+    ),
+    "two conversations": (
+        lambda q, a, w, n: {"prompt": q, "chosen": chat(q, a), "rejected": chat(q, w)},
+        ["prompt=chosen", "prompt=rejected"],
+    ),
+    "AlpacaEval": (
+        lambda q, a, w, n: {"instruction": q, "output": w, "generator": "gpt4"},
+        ["prompt=instruction,answer=output", "prompt=instruction,references=output"],
+    ),
+    "PubMedQA": (
+        lambda q, a, w, n: {
+            "question": q,
+            "long_answer": f"It is {a}.",
+            "final_decision": ["yes", "no", "maybe"][n % 3],
+        },
+        ["prompt=question", "prompt=question,references=long_answer", "prompt=question,references=final_decision"],
     ),
     "nothing but choices": (
         lambda q, a, w, n: {"options": [a, w], "answer": n % 2},
@@ -379,14 +529,16 @@ def test_marked_places_are_texts_of_the_answer():
         assert [example.wrong for example in examples_of(name).examples] == [(), ("Gr",), (), ("Ma",), ()]
 
 
-@pytest.mark.parametrize("name", ["MMLU", "MMLU as CSV", "MMLU-Pro", "ARC", "CommonsenseQA", "MedMCQA", "RACE"])
+@pytest.mark.parametrize("name", [name for name, (_, columns) in KNOWN.items() if "choices=" in columns])
 def test_choices_follow_the_question_and_the_reference_is_a_letter(name):
     data = examples_of(name)
     assert data.quality == "accuracy"
     for example, asked, right in zip(data.examples, ASKED, RIGHT, strict=True):
-        assert example.references == ("B",)
-        assert f"{asked}\nA. x\nB. {right}\nC. y\n" in example.prompt
-        assert example.prompt.endswith("\nAnswer:")
+        (correct,) = example.references
+        assert asked in example.prompt
+        assert f"\n{correct}. {right}\n" in example.prompt
+        assert re.search(r"\nA\. .+\nB\. .+\n(C\. .+\n)?Answer:$", example.prompt)
+    assert len({example.references for example in data.examples}) > 1
 
 
 def test_a_solution_gives_its_result():
@@ -433,9 +585,9 @@ def test_squad_as_pandas_writes_it():
         (
             "MMLU",
             (
-                "prompt: question, with the choices in choices, such as 'Capital of Portugal? A. x B. Lisbon C. y D. z "
-                "A…'; the model answers; references: answer, as the letter of the right choice, such as 'B'; group: "
-                "subject"
+                "prompt: question, with the choices in choices, such as 'Capital of Portugal? A. Lisbon B. x C. y "
+                "Answer:'; the model answers; references: answer, as the letter of the right choice, such as 'A'; "
+                "group: subject"
             ),
         ),
         (

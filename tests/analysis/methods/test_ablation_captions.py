@@ -60,10 +60,23 @@ def test_a_difference_below_a_hundredth_is_never_a_claim(sign):
     )
     one = control(0.1, 0, 0, 0)
     one = replace(one, exchanged=(replace(one.exchanged[0], difference=slight), *one.exchanged[1:]))
-    assert control_sentence(one).startswith(f"Attention hardly matters here: {'+−'[sign < 0]}0.010 [")
+    assert control_sentence(one).startswith(f"Attention has a negligible effect here: {'+−'[sign < 0]}0.010 [")
     said = paired_sentence([slight, claim], "rauq")
     assert f"better than {int(sign > 0)} of 2 methods, worse than {int(sign < 0)}." in said
-    assert said.endswith("Significantly different from 1 by less than 0.01, which is not counted.")
+    assert said.endswith(" 1 further significant difference is below 0.01 and not counted.")
+    assert " 2 further significant differences are below 0.01 and not" in paired_sentence([slight, slight], "rauq")
+
+
+@pytest.mark.parametrize(("sign", "side"), [(1, "better"), (-1, "worse")])
+def test_a_difference_below_a_hundredth_is_called_negligible_wherever_it_stands(sign, side):
+    slight = Estimate(sign * 0.005, sign * 0.005 - 0.001, sign * 0.005 + 0.001, 9000, 0)
+    one = control(0.1, 0, 0, 0)
+    one = replace(one, exchanged=(one.exchanged[0], replace(one.exchanged[1], difference=slight), *one.exchanged[2:]))
+    assert "attention it is negligibly different" in control_sentence(one)
+    found = swept(VALUES)
+    cells = [[replace(cell, difference=slight) for cell in group] for group in found.exchanged["shuffled"]]
+    found = replace(found, exchanged={**found.exchanged, "shuffled": cells})
+    assert f"real attention ranks negligibly {side} than shuffled ({'+−'[sign < 0]}0.005 [" in sweep_sentence(found)
 
 
 def test_every_other_exchange_is_stated():

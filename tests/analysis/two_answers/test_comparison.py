@@ -183,8 +183,8 @@ def test_differing_scales_are_named(changes, settings, found):
             (),
             "B is more uncertain than A (0.10 and 0.20; 10 % of 100 other answers lie between)",
         ),
-        (0.5, 0.41, (), "A and B are alike (0.50 and 0.41; 9 % of 100 other answers lie between)"),
-        (0.501, 0.502, (), "A and B are alike (0.50 and 0.50; 0 % of 100 other answers lie between)"),
+        (0.5, 0.41, (), "A and B have similar uncertainty (0.50 and 0.41; 9 % of 100 other answers lie between)"),
+        (0.501, 0.502, (), "A and B have similar uncertainty (0.50 and 0.50; 0 % of 100 other answers lie between)"),
         (
             np.inf,
             0.5,

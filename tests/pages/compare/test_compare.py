@@ -1,11 +1,13 @@
 """Compare: two answers on one grid, and the messages where they cannot be compared."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 
 import rauq
+from analysis.two_answers.comparison import APART
 from pages.ui.host import cache
 from pages.ui.host.store import store
 from rauq import Settings
@@ -38,7 +40,9 @@ def test_the_page_opens_on_an_invented_answer_and_the_right_one_beside_it():
     a, b = (rauq.score(of(name)).uncertainty for name in (FIRST, BESIDE))
     assert a > b
     said = f"A is more uncertain than B ({a:.2f} and {b:.2f}; "
-    assert strips(page)["headline"].startswith(said)
+    share = re.fullmatch(re.escape(said) + r"(\d+) % of [\d,]+ other answers lie between\)", strips(page)["headline"])
+    assert share
+    assert int(share[1]) >= 100 * APART
     assert [len(side["cells"]) for side in strips(page)["sides"]] == [len(of(n).pieces) for n in (FIRST, BESIDE)]
     assert set(charts(page)) == {"overlay", "difference_map"}
     assert page.query_params == {}

@@ -27,7 +27,7 @@ def test_the_page_opens_on_answers_that_are_told_apart_and_offers_two_that_are_n
     assert strips(page)["headline"].startswith("A is more uncertain than B (")
     page = page.button(key="not_apart").click().run()
     assert [page.selectbox(key=f"answer_{side}").value for side in "ab"] == [A, B]
-    assert strips(page)["headline"].startswith("A and B are alike (−2.13 and −2.14; ")
+    assert strips(page)["headline"].startswith("A and B have similar uncertainty (−2.13 and −2.14; ")
     assert "not_apart" not in [button.key for button in page.button]
 
 

@@ -7,7 +7,7 @@ import pytest
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Job, Request
 from pages.ui.host.store import MOST_UNSEEN, UNSEEN_SECONDS, KeyedJobs, store
-from pages.ui.inspect import form
+from pages.ui.inspect import form, own_job
 from pages.ui.shared import state
 from rauq.arguments import Sampling
 from rauq.errors import InvalidInput
@@ -90,3 +90,28 @@ def test_jobs_that_ended_unseen_are_bounded_in_number_and_time(keyed, monkeypatc
     now = time.monotonic()
     monkeypatch.setattr("pages.ui.host.store.time.monotonic", lambda: now + UNSEEN_SECONDS + 1)
     assert [key for key, _ in keyed.unseen()] == [running]
+
+
+def test_a_visitor_with_many_jobs_drops_none_of_others(keyed):
+    def ended(visitor):
+        job = Job(REQUESTS["a prompt"], visitor=visitor, error=InvalidInput("no"))
+        job.done.set()
+        return keyed.hold(job)
+
+    others = [ended("one"), ended("two"), ended("two")]
+    many = [ended("many") for _ in range(2 * MOST_UNSEEN)]
+    assert [key for key in (*others, *many) if keyed.find(key)] == [*others, *many[3 - MOST_UNSEEN :]]
+
+
+@pytest.mark.usefixtures("host")
+def test_on_a_host_a_tab_that_is_loaded_again_finds_its_job_by_the_key(keyed, monkeypatch):
+    job = started(REQUESTS["a prompt"])
+    key = keyed.hold(job)
+    for found in ("", "no key", 3, None, key):
+        values = {own_job._FOUND: {"key": found}}
+        monkeypatch.setattr(own_job.st, "session_state", values)
+        monkeypatch.setattr(state.st, "session_state", values)
+        own_job._resume()
+        assert (values.get(state.JOB), values.get(state.JOB_KEY)) == ((job, key) if found == key else (None, None))
+    assert form.current_request() == job.request
+    assert job.done.wait(120)

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from analysis.datasets.formats.delimited import _DELIMITERS, read_csv
+from rauq.errors import InvalidInput
 
 ROWS = [
     {"prompt": "Is it 1,5; or 2?", "reference": "1,5", "note": "a|b"},
@@ -64,3 +65,8 @@ def test_a_line_that_names_the_delimiter_is_no_row_and_counts_as_a_line():
     table = read('sep=;\na;b\n1;2\n3;"x"y\n')
     assert list(table.rows.index) == [1]
     assert "line 4 is not valid CSV" in table.rejected[0].reason
+
+
+def test_an_export_without_names_of_columns_is_refused():
+    with pytest.raises(InvalidInput, match=r"is an export of Anki, whose columns have no names\. Delete the lines"):
+        read("#separator:tab\n#html:true\nQ\tA\n")
