@@ -255,6 +255,10 @@ def _field(name, opening, closing):
 
 
 _PLAIN = "{{ message.content }}"
+_BESIDE_CALLS = (
+    "{% if message.reasoning and message.tool_calls %}<|channel>thought\n{{ message.reasoning }}<channel|>{% endif %}"
+    "{% for part in message.content.split('<channel|>') %}{{ part.split('<|channel>')[0] }}{% endfor %}"
+)
 _SEED = "{% set first, last = '<seed:think>', '</seed:think>' %}{{ message.content }}"
 _OWN = ("<|thinking_start|>", "<|thinking_end|>")
 THINKING_FORMS = (
@@ -269,6 +273,7 @@ THINKING_FORMS = (
            start="First <|begin_of_thought|> and <|end_of_thought|>.\n"),
     _cut("kimi-vl", "◁think▷", "◁/think▷"),
     _field("gemma4", "<|channel>thought", "<channel|>"),
+    _think("gemma4 beside calls", _BESIDE_CALLS, "<|channel>thought", "<channel|>"),
     _cut("apriel", "Here is my reasoning:", "[BEGIN FINAL RESPONSE]", begins="Here is my reasoning:\n"),
     _think("tokens alone", _PLAIN, *_OWN, special=(*_MARKS, *_OWN)),
     _think("no mark of its own", _PLAIN, "<think>", "</think>"),

@@ -10,6 +10,7 @@ from rauq.trace.messages import THINKING_FIELDS, default_template, parsed_templa
 from rauq.trace.thinking import USUAL_MARKS, Marks, has_marks, marks_in, pairs_in
 
 _QUESTION, _THINKING, _ANSWER = "\ue000", "\ue001", "\ue002"  # texts that no template has
+_CHANNEL = Marks(opening=frozenset({"<|channel>"}), closing=frozenset({"<channel|>"}))  # Gemma 4's, beside calls alone
 _LENGTHS = range(4, 61)  # characters of a mark
 _MOST_TRIED = 300  # texts of a template; anyone may have written it
 
@@ -24,6 +25,7 @@ def marks_of(tokenizer: Any) -> Marks:
     texts, begun = sorted(set(_texts_of(source))), _begun(tokenizer)
     found = USUAL_MARKS | pairs_in("\n".join(texts)) | marks_in("\n".join(tokenizer.get_added_vocab()))
     found |= marks_in(begun) if begun in marks_in(begun).opening else Marks()
+    found |= _CHANNEL if _CHANNEL.opening | _CHANNEL.closing <= set(texts) else Marks()
     for name in THINKING_FIELDS:
         found |= _written_around(tokenizer, name) if name in source else Marks()
     if "split" in source or "partition" in source:
