@@ -301,8 +301,8 @@ def is_digest(revision: str | None) -> bool:
 def _only_one(folder: Path) -> Path | None:
     """The GGUF file of a folder that holds no model in another format, and no adapter."""
     files = gguf_files(folder)
-    has_config = any((folder / name).is_file() for name in CONFIGS)
-    if not files or (has_config and list(folder.glob("*.safetensors"))):
+    has_model = (folder / CONFIG).is_file() and any(folder.glob("*.safetensors"))
+    if not files or has_model or (folder / ADAPTER_CONFIG).is_file():
         return None
     if len(files) > 1:
         names = ", ".join(str(file) for file in files[:_MOST_NAMED])

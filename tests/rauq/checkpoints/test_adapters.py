@@ -218,15 +218,16 @@ def lost(name):
     return lambda folder: (folder / name).unlink()
 
 
-def moved_beside(name):
-    return lambda folder: (folder / name).rename(folder / "adapter_model.bin")
+def pickled_beside_a_gguf_file(folder):
+    (folder / WEIGHTS).rename(folder / "adapter_model.bin")
+    save_gguf(folder / "tiny.gguf")
 
 
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
         (lost(CONFIG), "has adapter_model.safetensors and no adapter_config.json.*Add its config"),
-        (moved_beside(WEIGHTS), "no adapter_model.safetensors; pickled weights are never read"),
+        (pickled_beside_a_gguf_file, "no adapter_model.safetensors; pickled weights are never read"),
         (lambda folder: (folder / CONFIG).write_text("{"), r"adapter_config\.json is not valid JSON \(line 1,"),
         (lambda folder: (folder / WEIGHTS).write_bytes(b"x"), r"adapter_model\.safetensors is no safetensors file"),
         (lambda folder: configure(folder, peft_type=None), "names no peft_type"),
