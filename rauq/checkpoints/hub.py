@@ -41,6 +41,7 @@ HUB_SECONDS = 5
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 _PARTIAL = 206  # HTTP: this is the part that was asked for
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _ANY = "latest"  # the tag that names no quantisation
 
 
@@ -278,10 +279,11 @@ def _cached_files(model: str, revision: str | None) -> list[str]:
     """The GGUF files in the hub's cache of a model in one revision: a branch or tag, or a commit in full."""
     place = Path(constants.HF_HUB_CACHE, f"models--{model.replace('/', '--')}")
     named = place / "refs" / (revision or constants.DEFAULT_REVISION)
-    commit = place / "snapshots" / (named.read_text(encoding="utf-8").strip() if named.is_file() else revision or "")
-    if commit.name == "snapshots":  # nothing says which commit the branch main is
+    commit = named.read_text(encoding="utf-8").strip() if named.is_file() else revision or ""
+    if _COMMIT.fullmatch(commit) is None:
         return []
-    return sorted(path.relative_to(commit).as_posix() for path in commit.rglob(f"*{GGUF}"))
+    folder = place / "snapshots" / commit
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob(f"*{GGUF}"))
 
 
 def _of_tag(names: Iterable[str], tag: str) -> list[str]:

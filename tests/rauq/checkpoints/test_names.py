@@ -385,7 +385,8 @@ def test_without_network_a_quantisation_is_found_in_the_hubs_cache(home, monkeyp
     assert read_name("org/q-GGUF:Q4_0", revision=DIGEST).source == "org/q-GGUF/tiny-Q4_0.gguf"
     for revision in ("v2", f"{1:040}"):
         assert read_name("org/q-GGUF:Q6_K", revision=revision).source == "org/q-GGUF/tiny-Q6_K.gguf"
-    for typed, revision in (("Q4_0", "v2"), ("Q6_K", None), ("Q4_0", "v3"), ("latest", "v2")):
+    (home / "x.gguf").touch()
+    for typed, revision in (("Q4_0", "v2"), ("Q6_K", None), ("Q4_0", "v3"), ("latest", "v2"), ("x", str(home))):
         with pytest.raises(ModelNotFound, match="there is no network"):
             read_name(f"org/q-GGUF:{typed}", revision=revision)
     with pytest.raises(ModelNotFound, match=r"there is no network .* such as org/q-GGUF/tiny-Q4_0\.gguf, org/q-GGUF"):
