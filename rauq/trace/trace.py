@@ -337,7 +337,7 @@ def _are_ascending_numbers(values: object, end: int) -> bool:
 
 # In bytes, besides texts; the first is exact, and the others are measured.
 _ENTRY = sum(map(getsizeof, (Alternative(2**20, "", -1.0), 2**20, -1.0)))
-_MESSAGE = 150
+_MESSAGE = 225
 _REST = 4096
 
 
@@ -356,8 +356,19 @@ def memory_bytes(trace: Trace) -> int:
         + sum(map(getsizeof, rows))
         + len(entries) * _ENTRY
         + len(trace.messages) * _MESSAGE
+        + sum(_bytes_of_data(message.fields) for message in trace.messages)
         + _REST
     )
+
+
+def _bytes_of_data(data: object) -> int:
+    """Return the bytes of lists, mappings and what they hold; an empty mapping counts in `_MESSAGE`."""
+    inside: Iterable[object] = ()
+    if isinstance(data, Mapping):
+        inside = chain(data.keys(), data.values())
+    elif isinstance(data, list):
+        inside = data
+    return (getsizeof(data) if data else 0) + sum(map(_bytes_of_data, inside))
 
 
 def _texts(trace: Trace) -> Iterator[str | bytes]:
@@ -365,6 +376,6 @@ def _texts(trace: Trace) -> Iterator[str | bytes]:
     yield from (trace.prompt, trace.model, trace.revision, trace.dtype, trace.quantisation, trace.adapter)
     yield from trace.answer_tokens
     yield from trace.pieces
-    yield from (message.text for message in trace.messages)
+    yield from (message.content for message in trace.messages)
     for name, value in trace.template_options.items():
         yield from (name, str(value))

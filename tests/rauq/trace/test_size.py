@@ -21,6 +21,16 @@ def with_alternatives(num_tokens, count, text="word", **changes):
 
 
 MESSAGES = tuple(Message(role="user", content=f"Where is {number}?") for number in range(500))
+CALL = {"type": "function", "id": "abc", "function": {"name": "weather", "arguments": {"city": "Lisbon", "days": 3}}}
+CALLS = tuple(
+    message
+    for day in range(200)
+    for message in (
+        Message(role="user", content=f"The weather in {day} days?"),
+        Message(role="assistant", content="", fields={"tool_calls": [CALL]}),
+        Message(role="tool", content=f"{day} degrees", fields={"tool_call_id": "abc"}),
+    )
+)
 TRACES = {
     "small": with_alternatives(3, 10),
     "usual": with_alternatives(200, 10, num_layers=16, num_heads=16),
@@ -28,6 +38,7 @@ TRACES = {
     "wide text": with_alternatives(100, 10, "早上好" * 20),
     "prompt": make_trace(prompt="x" * 10**6, prompt_ids=np.arange(10**5) % 100),
     "conversation": make_trace(messages=MESSAGES, prompt=MESSAGES[-1].content, prompt_form="messages"),
+    "tool calls": make_trace(messages=CALLS, prompt=CALLS[-1].content, prompt_form="messages"),
     "extras": make_trace(extras={"another": np.zeros(10**6)}),
     "options": make_trace(template_options={f"option_{number}": "x" * 4000 for number in range(10)}),
 }
