@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from analysis.answer_sets.clusters import FOLDS, folds
 from analysis.answer_sets.separation import TOP, Separation, areas, areas_by_chance
 from analysis.answer_sets.sides import Sides
-from analysis.answer_sets.word_attention import FOLDS, folds
 from analysis.stats import ranks, spearman
 from rauq.labels import number
 

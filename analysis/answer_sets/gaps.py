@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from analysis.answer_sets.clusters import LEAST_FOR_INTERVAL, clusters_or_own, error_by_cluster, num_clusters
 from analysis.answer_sets.heads import of_selected
 from analysis.answer_sets.sides import Sides
-from analysis.stats import Intervals, divided, draw_counts, resampled_means, with_interval
+from analysis.stats import Intervals, divided
 from rauq.errors import InvalidInput
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -88,23 +89,19 @@ def with_enough(gaps: HeadGaps, distances: Sequence[int]) -> Enough:
     return Enough(gaps.at(np.flatnonzero(enough)), shown, hidden)
 
 
-def head_gaps(means: np.ndarray, picks: np.ndarray, sides: Sides, *, resamples: int = 1000, seed: int = 0) -> HeadGaps:
+def head_gaps(means: np.ndarray, picks: np.ndarray, sides: Sides, *, clusters: np.ndarray | None = None) -> HeadGaps:
     """The gaps in each layer, out of the heads' mean attention `means` (A, L, H) and the selected heads `picks` (A, L).
 
     The picks are those of the whole answer, whichever tokens `means` are taken over, as RAUQ picks.
     """
-    return HeadGaps(
-        *(
-            gaps(values, sides, resamples=resamples, seed=seed)
-            for values in (of_selected(means, picks), means.mean(axis=-1))
-        )
-    )
+    return HeadGaps(*(gaps(one, sides, clusters=clusters) for one in (of_selected(means, picks), means.mean(axis=-1))))
 
 
-def gaps(values: np.ndarray, sides: Sides, *, resamples: int = 1000, seed: int = 0) -> Gaps:
-    """The gap in each column of `values` (A, K), with intervals from resampling each side by itself.
+def gaps(values: np.ndarray, sides: Sides, *, clusters: np.ndarray | None = None) -> Gaps:
+    """The gap in each column of `values` (A, K), with intervals by question, of which `clusters` (A,) are the labels.
 
-    An answer counts in the columns where its value is defined.
+    An answer counts in the columns where its value is defined. The interval of the percentage is that of the logarithm
+    of the ratio of the means.
 
     Raises:
         InvalidInput: values and sides of different answers.
@@ -115,23 +112,29 @@ def gaps(values: np.ndarray, sides: Sides, *, resamples: int = 1000, seed: int =
             f"values are {values.shape}; give one row for each of the {len(sides.correct)} answers that have a side."
         )
         raise InvalidInput(message)
-    rng = np.random.default_rng(seed)
     correct, incorrect = _side(values[sides.correct]), _side(values[sides.incorrect])
-    resampled = [_resampled(rng, values[mask], resamples) for mask in (sides.correct, sides.incorrect)]
-    lonely = np.minimum(correct.count, incorrect.count) < 2
-    absolute, percent = (
-        with_interval(difference(correct.mean, incorrect.mean), np.where(lonely, np.nan, difference(*resampled)))
-        for difference in (np.subtract, _percent)
-    )
+    cluster, there = clusters_or_own(clusters, len(values)), np.isfinite(values)
+    num = num_clusters(cluster, sides, there)
+    parts = _parts(values, sides.correct, correct), _parts(values, sides.incorrect, incorrect)
+    absolute = error_by_cluster(parts[0] - parts[1], cluster, num)
+    difference, ratio = correct.mean - incorrect.mean, divided(correct.mean, incorrect.mean)
+    relative = divided(parts[0], correct.mean + 0 * parts[0]) - divided(parts[1], incorrect.mean + 0 * parts[1])
+    factor = np.exp(error_by_cluster(relative, cluster, num))
     return Gaps(
         values=values,
         sides=sides,
         correct=correct,
         incorrect=incorrect,
-        absolute=absolute,
-        percent=percent,
-        reasons=tuple(map(_reason, correct.count, incorrect.count, incorrect.mean)),
+        absolute=Intervals(difference, difference - absolute, difference + absolute),
+        percent=Intervals(*(100 * (one - 1) for one in (ratio, ratio / factor, ratio * factor))),
+        reasons=tuple(map(_reason, correct.count, incorrect.count, incorrect.mean, num)),
     )
+
+
+def _parts(values: np.ndarray, mask: np.ndarray, side: Side) -> np.ndarray:
+    """What each answer of a side, in `mask` (A,), adds to the error of its mean in each column: (A, K)."""
+    excess = np.where(mask[:, None] & np.isfinite(values), values - side.mean, 0.0)
+    return excess / np.sqrt(np.maximum(side.count * (side.count - 1.0), 1.0))
 
 
 def _side(values: np.ndarray) -> Side:
@@ -142,20 +145,14 @@ def _side(values: np.ndarray) -> Side:
     return Side(count, divided(np.nansum(values, axis=0), count), quantiles)
 
 
-def _resampled(rng: np.random.Generator, values: np.ndarray, resamples: int) -> np.ndarray:
-    if not len(values):
-        return np.full((resamples, values.shape[1]), np.nan)
-    return resampled_means(draw_counts(rng, len(values), count=resamples), values)
-
-
-def _percent(correct: np.ndarray, incorrect: np.ndarray) -> np.ndarray:
-    return 100 * divided(correct - incorrect, incorrect)
-
-
-def _reason(num_correct: int, num_incorrect: int, incorrect_mean: float) -> str:
+def _reason(num_correct: int, num_incorrect: int, incorrect_mean: float, num_questions: int) -> str:
     missing = [side for side, count in (("correct", num_correct), ("incorrect", num_incorrect)) if not count]
     if missing:
         return f"no {' and no '.join(missing)} answer has attention here"
-    if min(num_correct, num_incorrect) == 1:
-        return "one answer is too few for an interval"
-    return "" if incorrect_mean else "the mean of incorrect answers is 0, so the percentage is undefined"
+    if not incorrect_mean:
+        return "the mean of incorrect answers is 0, so the percentage is undefined"
+    if num_questions < LEAST_FOR_INTERVAL:
+        return (
+            f"no interval with fewer than {LEAST_FOR_INTERVAL} questions that have a correct, or an incorrect, answer"
+        )
+    return ""

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from analysis.answer_sets.best_and_worst import BestAndWorst
+from analysis.answer_sets.clusters import LEAST_FOR_INTERVAL
 from analysis.answer_sets.gaps import LEAST, Enough, Gaps, HeadGaps, gaps
 from analysis.answer_sets.heads import Agreement, SelectedHeads
 from analysis.answer_sets.quality_curves import Calibration, Correlations, QualityBins, share_at
-from analysis.answer_sets.separation import LEAST_FOR_INTERVAL, HeldOut, Labelled, Separation
+from analysis.answer_sets.separation import HeldOut, Labelled, Separation
 from analysis.answer_sets.sides import Sides
 from analysis.answer_sets.word_attention import WordAttention
 from analysis.quality.judgement import Thresholds
@@ -50,7 +51,7 @@ def sides_sentence(gaps: Gaps, column: int, thresholds: Thresholds) -> str:
     return joined(
         f"{num_correct:,} correct answers (quality above {thresholds.correct:g}), {num_incorrect:,} incorrect (below "
         f"{thresholds.incorrect:g})" + (f", {rest:,} neither, or without such tokens." if rest else "."),
-        "Percentages are relative to the mean of incorrect answers. Brackets: 95 % bootstrap intervals.",
+        "Percentages are relative to the mean of incorrect answers. Brackets: 95 % intervals.",
     )
 
 
@@ -287,19 +288,14 @@ def about_directions(found: Separation) -> str:
 
 
 def about_held_out(half: HeldOut) -> str:
-    """How the heads that one half chose do on the other half."""
+    """How the heads that one half of the questions chose do on the other half, and how many are beyond chance there."""
     if half.reason:
         return f"Held-out values are undefined: {half.reason}."
     ends = _short(np.nanmin(half.auc.value)), _short(np.nanmax(half.auc.value))
-    said = (
-        f"Chosen on one half of the answers, the {len(half.heads)} strongest have ROC-AUC {ends[0]} to {ends[1]} on "
-        "the other"
+    return (
+        f"Chosen on one half of the questions, the {len(half.heads)} strongest have ROC-AUC {ends[0]} to {ends[1]} on "
+        f"the other; {half.num_beyond} of {len(half.heads)} are beyond chance there too."
     )
-    if np.isnan(half.auc.low).all():
-        return f"{said}; too few answers for intervals."
-    up = half.chosen > 0.5
-    kept = int(((half.auc.low > 0.5) & up).sum() + ((half.auc.high < 0.5) & ~up).sum())
-    return f"{said}; {kept} of {len(half.heads)} intervals exclude 0.5."
 
 
 def about_length(same: Separation) -> str:
@@ -359,15 +355,16 @@ def groups_caption(counted: Labelled) -> str:
 
 def top_heads_caption(words: WordAttention | None) -> str:
     """What the columns of the table of heads are."""
-    own = "Held-out: on the half of the answers that did not choose the heads. Brackets: 95 % bootstrap intervals."
+    own = (
+        "The heads that half of the questions chose, and the strongest of all; the CSV has every head. Other columns: "
+        "from the other half, with 95 % intervals."
+    )
     if words is None:
         return joined(own, "Words alone: known only for the whole answer.")
     return joined(
         own,
-        "Words alone: of the attention expected from pairs of tokens; residual: of the rest; known for layers "
-        f"{words.layers[0]} to {words.layers[-1]}.",
-        f"{words.num_mostly_unseen:,} of {int(np.isfinite(words.unseen).sum()):,} answers have mostly pairs that no "
-        "other answer has.",
+        f"Words and residual: layers {words.layers[0]} to {words.layers[-1]}; {words.num_mostly_unseen:,} of "
+        f"{int(np.isfinite(words.unseen).sum()):,} answers have mostly pairs of tokens that no other has.",
     )
 
 

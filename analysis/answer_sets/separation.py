@@ -5,11 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analysis.answer_sets.clusters import (
+    clusters_or_own,
+    error_by_cluster,
+    folds,
+    num_clusters,
+    shuffled,
+)
 from analysis.answer_sets.sides import Sides
-from analysis.stats import Intervals, draw_counts, resampled_roc_auc, with_interval
+from analysis.stats import Intervals, divided
 
 TOP = 10  # heads that are shown one by one
-LEAST_FOR_INTERVAL = 10  # answers of a side: with fewer, an area has no interval
+_MOST = 50.0  # log-odds
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -17,17 +24,28 @@ class Labelled:
     """The n answers that count: on a side, with attention, and in one of the groups that have both sides.
 
     `rows` (n,): their positions among A answers. `correct` (n,): True, or False where incorrect. `group` (n,): the
-    position of their group in `names`. `left_out`: groups without one of the sides. `excluded`: answers on a side
-    without attention. `reason` says why no answer counts.
+    position of their group in `names`. `cluster` (n,): the number of their question. `left_out`: groups without one of
+    the sides. `excluded`: answers on a side without attention. `reason` says why no answer counts.
     """
 
     rows: np.ndarray
     correct: np.ndarray
     group: np.ndarray
+    cluster: np.ndarray
     names: tuple[str, ...]
     left_out: tuple[str, ...]
     excluded: int
     reason: str
+
+    @property
+    def sides(self) -> Sides:
+        """The sides (n,) of the answers that count."""
+        return Sides(self.correct, ~self.correct)
+
+    @property
+    def num_questions(self) -> int:
+        """How many questions have a correct answer, or how many an incorrect one, whichever is less."""
+        return int(num_clusters(self.cluster, self.sides, np.ones((len(self.rows), 1), dtype=bool))[0])
 
     @property
     def weights(self) -> np.ndarray:
@@ -41,12 +59,15 @@ class Labelled:
     def among(self, chosen: np.ndarray) -> "Labelled":
         """Only the answers in `chosen` (n,), without the groups that then lack a side."""
         sides = Sides(chosen & self.correct, chosen & ~self.correct)
-        found = labelled(np.zeros((len(chosen), 1)), sides, np.array(self.names, dtype=object)[self.group])
+        names = np.array(self.names, dtype=object)[self.group]
+        found = labelled(np.zeros((len(chosen), 1)), sides, names, clusters=self.cluster)
         return Labelled(**{**vars(found), "rows": self.rows[found.rows]})
 
 
-def labelled(values: np.ndarray, sides: Sides, groups: Sequence[str] | np.ndarray) -> Labelled:
-    """The answers that count, of the values (A, ...), and of the group of each answer (A,)."""
+def labelled(
+    values: np.ndarray, sides: Sides, groups: Sequence[str] | np.ndarray, *, clusters: np.ndarray | None = None
+) -> Labelled:
+    """The answers that count, of the values (A, ...), and of the group and the cluster of each answer (A,)."""
     on_a_side = sides.correct | sides.incorrect
     kept = on_a_side & np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
     rows, correct = np.flatnonzero(kept), sides.correct[kept]
@@ -58,6 +79,7 @@ def labelled(values: np.ndarray, sides: Sides, groups: Sequence[str] | np.ndarra
         rows=rows[counts],
         correct=correct[counts],
         group=(np.cumsum(both) - 1)[group[counts]],
+        cluster=clusters_or_own(clusters, len(kept))[rows[counts]],
         names=tuple(names[both].tolist()),
         left_out=tuple(names[~both].tolist()),
         excluded=int((on_a_side & ~kept).sum()),
@@ -79,7 +101,8 @@ class Separation:
     The probability that a correct answer has more attention than an incorrect one of its group: 0.5 is chance, and
     below it incorrect answers have more. It is a mean over groups, weighted as in `Labelled`. A head's strength is its
     distance from 0.5. `best` is the (row, head) of the strongest, and `chance` the distance that the strongest of all
-    heads exceeds in 5 of 100 random labellings within groups, which corrects for multiple comparisons. All is nan and
+    heads exceeds in 5 of 100 random labellings within groups, which corrects for multiple comparisons; answers to one
+    question keep their labels together. All is nan and
     `best` None where no answer counts; `labelled.reason` says why.
     """
 
@@ -115,10 +138,19 @@ class Separation:
 
 
 def separation(
-    means: np.ndarray, sides: Sides, groups: Sequence[str] | np.ndarray, *, permutations: int = 2000, seed: int = 0
+    means: np.ndarray,
+    sides: Sides,
+    groups: Sequence[str] | np.ndarray,
+    *,
+    clusters: np.ndarray | None = None,
+    permutations: int = 2000,
+    seed: int = 0,
 ) -> Separation:
-    """Compare the sides in each head of `means` (A, L, H) within the groups (A,); answers without attention are out."""
-    counted = labelled(means, sides, groups)
+    """Compare the sides in each head of `means` (A, L, H) within the groups (A,); answers without attention are out.
+
+    `clusters` (A,): the question of each answer; None: each has its own.
+    """
+    counted = labelled(means, sides, groups, clusters=clusters)
     if counted.reason:
         return Separation(auc=np.full(means.shape[1:], np.nan), labelled=counted, best=None, chance=float("nan"))
     ranked = centred_ranks(means.reshape(len(means), -1)[counted.rows], counted.group)
@@ -183,96 +215,108 @@ def _strongest_by_chance(ranked: np.ndarray, counted: Labelled, permutations: in
 
 
 def areas_by_chance(means: np.ndarray, counted: Labelled, *, permutations: int = 1000, seed: int = 0) -> np.ndarray:
-    """Areas under the curve (P, K) of the columns of `means` (A, K) with labels shuffled within groups."""
+    """Areas under the curve (P, K) of the columns of `means` (A, K) with labels shuffled."""
     return 0.5 + _distances_by_chance(centred_ranks(means[counted.rows], counted.group), counted, permutations, seed)
 
 
 def _distances_by_chance(ranked: np.ndarray, counted: Labelled, permutations: int, seed: int) -> np.ndarray:
     """Area minus 0.5 of each head (P, K) for each random labelling."""
-    labels = np.tile(counted.correct, (permutations, 1))
     rng = np.random.default_rng(seed)
-    for own in range(len(counted.names)):
-        rows = np.flatnonzero(counted.group == own)
-        labels[:, rows] = rng.permuted(labels[:, rows], axis=1)
+    labels = shuffled(counted.correct, counted.group, counted.cluster, count=permutations, rng=rng)
     return _distances(ranked.astype(np.float32), labels, counted)  # twice as fast, and exact to a millionth
 
 
-def areas_with_interval(values: np.ndarray, counted: Labelled, *, resamples: int = 1000, seed: int = 0) -> Intervals:
-    """The areas (K,) of the columns of `values` (A, K) with bootstrap intervals, each side of a group resampled.
+def areas_with_interval(values: np.ndarray, counted: Labelled) -> Intervals:
+    """The areas (K,) of the columns of `values` (A, K) with intervals, by question (DeLong, 1988; Obuchowski, 1997).
 
-    With fewer than ten correct or incorrect answers there are no intervals, which would be too narrow.
+    With fewer than ten questions that have a correct or an incorrect answer there are no intervals.
     """
     found = areas(values, counted)
-    if min(counted.correct.sum(), (~counted.correct).sum()) < LEAST_FOR_INTERVAL:
-        return Intervals(found, *np.full((2, len(found)), np.nan))
-    resampled = np.zeros((resamples, values.shape[1]))
-    rng = np.random.default_rng(seed)
-    for own, weight in enumerate(counted.weights / max(counted.weights.sum(), 1e-12)):
-        rows = np.flatnonzero(counted.group == own)
-        counts = _drawn(rng, counted.correct[rows], resamples)
-        for column in np.flatnonzero(np.isfinite(found)):
-            own_values = -values[counted.rows[rows], column]
-            resampled[:, column] += weight * resampled_roc_auc(own_values, counted.correct[rows].astype(float), counts)
-    return with_interval(found, resampled)
+    if counted.reason:
+        return Intervals(found, found, found)
+    parts = _parts_of_error(values[counted.rows], found, counted)
+    half = error_by_cluster(parts, counted.cluster, np.full(len(found), counted.num_questions))
+    # On the scale of log-odds, where it covers areas near 1 too; of an area of 0 or 1 the error is 0.
+    factor = np.exp(np.minimum(np.where(half == 0, 0.0, divided(half, found * (1 - found))), _MOST))
+    low, high = (found * odds / (found * odds + 1 - found) for odds in (1 / factor, factor))
+    return Intervals(found, low, high)
 
 
-def _drawn(rng: np.random.Generator, correct: np.ndarray, resamples: int) -> np.ndarray:
-    """How often each answer is drawn (n, R), as many of each side as there are."""
-    counts = np.zeros((len(correct), resamples), dtype=np.int32)
-    for side in (True, False):
-        rows = np.flatnonzero(correct == side)
-        counts[rows] = draw_counts(rng, len(rows), count=resamples).T
-    return counts
+def _parts_of_error(values: np.ndarray, area: np.ndarray, counted: Labelled) -> np.ndarray:
+    """What each answer adds to the error of the areas (K,): (n, K), of `values` (n, K).
+
+    It is how often the answer compares as the area says, above or below that, in its group. The factor makes the sum
+    of squares that of chance in groups of any size.
+    """
+    size, side = np.bincount(counted.group), 2 * counted.group + counted.correct
+    own_side, other_side = np.bincount(side)[side], np.bincount(side, minlength=2 * len(size))[side ^ 1]
+    all_ranks, side_ranks = (
+        centred_ranks(values, by) * (count + 1)[:, None] + (count[:, None] + 1) / 2
+        for by, count in ((counted.group, size[counted.group]), (side, own_side))
+    )
+    below = (all_ranks - side_ranks) / other_side[:, None]
+    excess = np.where(counted.correct[:, None], below, 1 - below) - area
+    weight = counted.weights / counted.weights.sum() * np.sqrt((size + 1) / (size + 4))
+    return np.asarray(excess * (weight[counted.group] / own_side)[:, None])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HeldOut:
-    """The K strongest heads of one half of the answers, and their areas under the curve on the other half.
+    """The K strongest heads of one half of the questions, and their areas under the curve on the other half.
 
     `heads`: (row, head) of each, the strongest of the first half first. `chosen` (K,): areas on the half that chose;
-    `auc` (K,): on the other, with intervals. `reason` says why there is no head.
+    `auc` (K,): on the other, with intervals. `judging`: the answers of the other half that count. `chance`: the
+    distance from 0.5 there that the strongest of these K heads exceeds in 5 of 100 random labellings. `reason` says why
+    there is no head.
     """
 
     heads: tuple[tuple[int, int], ...]
     chosen: np.ndarray
     auc: Intervals
+    judging: Labelled
+    chance: float
     reason: str
 
+    @property
+    def num_beyond(self) -> int:
+        """How many heads are beyond the limit of chance on the other half too, on the same side of 0.5."""
+        return int(((self.auc.value - 0.5) * np.sign(self.chosen - 0.5) > self.chance).sum())
 
-def held_out(means: np.ndarray, counted: Labelled, *, most: int = TOP, resamples: int = 1000, seed: int = 0) -> HeldOut:
-    """Choose heads of `means` (A, L, H) on half of each side of each group, and judge them on the rest."""
-    first = _half(counted, np.random.default_rng(seed))
-    choosing, judging = counted.among(first), counted.among(~first)
+
+def held_out(
+    means: np.ndarray, counted: Labelled, *, most: int = TOP, permutations: int = 2000, seed: int = 0
+) -> HeldOut:
+    """Choose heads of `means` (A, L, H) on half of the questions of each group and side, and judge them on the rest."""
+    half = folds(counted.group.astype(str), counted.sides, clusters=counted.cluster, count=2, seed=seed)
+    choosing, judging = counted.among(half == 0), counted.among(half == 1)
     flat = means.reshape(len(means), -1)
     found = areas(flat, choosing)
     reason = counted.reason or choosing.reason or judging.reason
     best = np.argsort(-np.abs(found - 0.5), kind="stable")[: 0 if reason else most]
+    own = flat[:, best].astype(float)
     return HeldOut(
         heads=tuple((int(place) // means.shape[2], int(place) % means.shape[2]) for place in best),
         chosen=found[best],
-        auc=areas_with_interval(flat[:, best], judging, resamples=resamples, seed=seed),
-        reason=reason and f"too few answers for two halves: {reason}",
+        auc=areas_with_interval(own, judging),
+        judging=judging,
+        chance=float("nan") if reason else _limit(own, judging, permutations, seed),
+        reason=reason and f"too few questions for two halves: {reason}",
     )
 
 
-def _half(counted: Labelled, rng: np.random.Generator) -> np.ndarray:
-    """Half of the answers (n,), as equally of each side of each group as can be."""
-    first = np.zeros(len(counted.rows), dtype=bool)
-    for own in range(len(counted.names)):
-        for side in (True, False):
-            rows = rng.permutation(np.flatnonzero((counted.group == own) & (counted.correct == side)))
-            first[rows[int(rng.integers(2)) :: 2]] = True
-    return first
+def _limit(values: np.ndarray, counted: Labelled, permutations: int, seed: int) -> float:
+    ranked = centred_ranks(values[counted.rows], counted.group)
+    return _strongest_by_chance(ranked, counted, permutations, seed)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TopHeads:
-    """K heads in detail, the strongest first: those that one half of the answers chose, and the strongest of all.
+    """K heads in detail, the strongest first: those that one half of the questions chose, and the strongest of all.
 
-    `heads`: (row, head) of each. Areas under the curve (K,): `auc` of all answers, `held_out` of the half that did not
-    choose, `same_length` among answers of the same group and length, `words` of the attention expected from words
-    alone, `residual` of the rest; nan where a head was not chosen or words are unknown. `shares` (K,): in how many of
-    the answers Algorithm 1 selects the head.
+    `heads`: (row, head) of each. Areas under the curve (K,): `auc` of all answers; the others of the half that did not
+    choose: `held_out`, `same_length` among answers of the same group and length, `words` of the attention expected from
+    words and positions alone, `residual` of the rest; nan where a head was not chosen or words are unknown. `shares`
+    (K,): in how many of the answers Algorithm 1 selects the head.
     """
 
     heads: tuple[tuple[int, int], ...]
@@ -291,27 +335,38 @@ def top_heads(
     *,
     same_length: Labelled,
     expected: np.ndarray,
+    residual: np.ndarray,
     shares: np.ndarray,
-    resamples: int = 1000,
-    seed: int = 0,
 ) -> TopHeads:
-    """Describe heads of `means` (A, L, H); `expected` (A, L, H) is nan where unknown, `shares` are (L, H).
+    """Describe heads of `means` (A, L, H) by the half of the answers that did not choose them.
 
-    `same_length`: the answers that count where groups are those of `by_length`.
+    `expected` and `residual` (A, L, H) are nan where unknown, `shares` are (L, H). `same_length`: the answers that
+    count where groups are those of `by_length`.
     """
     best = (found.best,) if found.best is not None and found.best not in half.heads else ()
     heads = (*half.heads, *best)
     order = sorted(range(len(heads)), key=lambda at: -abs(found.auc[heads[at]] - 0.5))
-    heads = tuple(heads[at] for at in order)
     rows, columns = (np.array([head[axis] for head in heads], dtype=int) for axis in (0, 1))
-    own, words = means[:, rows, columns], expected[:, rows, columns]
-    missing = np.full(len(best), np.nan)
+    chosen = np.arange(len(heads)) < len(half.heads)
+
+    def judged(values: np.ndarray, counted: Labelled) -> Intervals:
+        return _at(areas_with_interval(np.where(chosen, values[:, rows, columns], np.nan), counted), order)
+
     return TopHeads(
-        heads=heads,
-        auc=found.auc[rows, columns],
-        held_out=Intervals(*(np.append(end, missing)[order] for end in (half.auc.value, half.auc.low, half.auc.high))),
-        same_length=areas_with_interval(own, same_length, resamples=resamples, seed=seed),
-        words=areas_with_interval(words, found.labelled, resamples=resamples, seed=seed),
-        residual=areas_with_interval(own - words, found.labelled, resamples=resamples, seed=seed),
-        shares=shares[rows, columns],
+        heads=tuple(heads[at] for at in order),
+        auc=found.auc[rows, columns][order],
+        held_out=judged(means, half.judging),
+        same_length=judged(means, same_length.among(np.isin(same_length.rows, half.judging.rows))),
+        words=judged(expected, half.judging),
+        residual=judged(residual, _with(residual[half.judging.rows], half.judging)),
+        shares=shares[rows, columns][order],
     )
+
+
+def _with(values: np.ndarray, counted: Labelled) -> Labelled:
+    """Those of the answers that count whose values (n, ...) are defined in a head."""
+    return counted.among(np.isfinite(values).any(axis=tuple(range(1, values.ndim))))
+
+
+def _at(found: Intervals, order: list[int]) -> Intervals:
+    return Intervals(found.value[order], found.low[order], found.high[order])

@@ -1,29 +1,32 @@
-"""Is it the head, or the words? The attention of each head that is expected from the tokens of an answer alone."""
+"""Is it the head, or the words? The attention of each head that is expected from the tokens and their positions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.answer_sets.sides import Sides
+from analysis.answer_sets.clusters import FOLDS
 from rauq.trace.batch import Answers
 
-FOLDS = 10
 PRIOR = 1.0  # tokens: how many observations the value that an expectation is shrunk to counts for
+_ROUNDS = 5  # of taking pairs and positions from one another
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WordAttention:
     """Attention expected from words, of A answers, L' layers and H heads.
 
-    `expected` (A, L', H): the mean over an answer's tokens of the head's mean attention for the same pair of tokens,
-    previous and current, in other answers, shrunk to its mean after the same previous token, and that to the head's
-    mean. `unseen` (A,): the share of an answer's pairs that no other answer has. Both are nan for an answer of one
-    token. `layers` are absolute.
+    `expected` (A, L', H): the mean over an answer's tokens of what their position adds in the head, plus the head's
+    mean attention for the same pair of tokens, previous and current, in other answers, shrunk to its mean after the
+    same previous token, and that to the head's mean. `residual` (A, L', H): the mean over the tokens whose pair other
+    answers have of the attention minus that of their position and that of the pair in other answers, which is not
+    shrunk: no part of it is due to words; nan for an answer without such a token. `unseen` (A,): the share of an
+    answer's pairs that no other answer has. All are nan for an answer of one token. `layers` are absolute.
     """
 
     layers: tuple[int, ...]
     expected: np.ndarray
+    residual: np.ndarray
     unseen: np.ndarray
 
     @property
@@ -32,69 +35,99 @@ class WordAttention:
         return int((self.unseen > 0.5).sum())
 
 
-def folds(groups: Sequence[str] | np.ndarray, sides: Sides, *, count: int = FOLDS, seed: int = 0) -> np.ndarray:
-    """A fold (A,) for each answer, as many of each group and side in each as can be.
-
-    Leaving out single answers would give two answers of the same words different expectations, against their labels.
-    """
-    _, group = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
-    shuffled = np.random.default_rng(seed).permutation(len(group))
-    order = np.lexsort((shuffled, sides.correct, sides.incorrect, group))
-    found = np.empty(len(group), dtype=np.int64)
-    found[order] = np.arange(len(group)) % count
-    return found
-
-
 def word_attention(answers: Answers, ids: Sequence[np.ndarray], fold: np.ndarray) -> WordAttention:
     """The attention expected of the token ids of each answer (N,), from the answers of other folds (A,)."""
-    owner = np.concatenate([np.full(max(len(own) - 1, 0), place) for place, own in enumerate(ids)]).astype(np.int64)
+    sizes = np.array([max(len(own) - 1, 0) for own in ids])
+    owner = np.repeat(np.arange(len(ids)), sizes)
+    position = _Kinds.of(np.concatenate([np.arange(size) for size in sizes]))
     previous = np.concatenate([own[:-1] for own in ids]).astype(np.int64)
     current = np.concatenate([own[1:] for own in ids]).astype(np.int64)
-    pairs = _occurrences(np.stack([previous, current], axis=1), fold[owner])
-    before = _occurrences(previous[:, None], fold[owner])
+    pairs = _Occurrences.of(np.stack([previous, current], axis=1), fold[owner])
+    before = _Occurrences.of(previous[:, None], fold[owner])
     num_heads = next(block.attention.shape[2] for _, block in answers.blocks())
-    expected = np.full((len(ids), len(answers.layers), num_heads), np.nan)
+    expected, residual = np.full((2, len(ids), len(answers.layers), num_heads), np.nan)
+    known = pairs.seen > 0
     for layer in range(len(answers.layers) if len(owner) else 0):
         weights = _weights(answers, layer, ids)
-        after = _shrunk(weights, before, weights.mean(axis=0))
-        expected[:, layer] = _mean_of(_shrunk(weights, pairs, after), owner, len(ids))
-    unseen = _mean_of((pairs.seen == 0).astype(float)[:, None], owner, len(ids))[:, 0]
-    return WordAttention(layers=answers.layers, expected=expected, unseen=unseen)
+        of_position = _of_position(weights, position, pairs)
+        rest = weights - of_position
+        after = _shrunk(rest, before, rest.mean(axis=0))
+        expected[:, layer] = _mean_of(of_position + _shrunk(rest, pairs, after), owner, len(ids))
+        matched = rest[known] - pairs.elsewhere(rest)[known] / pairs.seen[known, None]
+        residual[:, layer] = _mean_of(matched, owner[known], len(ids))
+    unseen = _mean_of((~known).astype(float)[:, None], owner, len(ids))[:, 0]
+    return WordAttention(layers=answers.layers, expected=expected, residual=residual, unseen=unseen)
+
+
+@dataclass(frozen=True, eq=False)
+class _Kinds:
+    """The `kind` of each of T tokens, from 0 on; `order` sorts the tokens by it, and each kind `starts` there."""
+
+    kind: np.ndarray
+    order: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def of(cls, keys: np.ndarray) -> "_Kinds":
+        kind = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+        order = np.argsort(kind, kind="stable")
+        return cls(kind, order, np.flatnonzero(np.diff(kind[order], prepend=-1)))
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """The sum of the values (T, H) of its kind, of each token (T, H)."""
+        return np.asarray(np.add.reduceat(values[self.order], self.starts, axis=0)[self.kind])
+
+    @property
+    def count(self) -> np.ndarray:
+        """How many tokens are of its kind, of each (T,)."""
+        return np.bincount(self.kind)[self.kind]
 
 
 @dataclass(frozen=True, eq=False)
 class _Occurrences:
-    """The kind of each of T tokens, the same within its fold, and how often the kind occurs in other folds."""
+    """The kind of each of T tokens, in all folds and in its `own`, and how often the kind occurs in other folds."""
 
-    kind: np.ndarray
-    own: np.ndarray
+    whole: _Kinds
+    own: _Kinds
     seen: np.ndarray
 
+    @classmethod
+    def of(cls, keys: np.ndarray, fold: np.ndarray) -> "_Occurrences":
+        whole = _Kinds.of(keys)
+        own = _Kinds.of(whole.kind * FOLDS + fold)
+        return cls(whole, own, whole.count - own.count)
 
-def _occurrences(keys: np.ndarray, fold: np.ndarray) -> _Occurrences:
-    kind = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
-    own = np.unique(kind * FOLDS + fold, return_inverse=True)[1].reshape(-1)
-    return _Occurrences(kind, own, np.bincount(kind)[kind] - np.bincount(own)[own])
+    def elsewhere(self, weights: np.ndarray) -> np.ndarray:
+        """The sum of the weights (T, H) of the same kind in other folds."""
+        return self.whole.sums(weights) - self.own.sums(weights)
+
+
+def _of_position(weights: np.ndarray, position: _Kinds, pairs: _Occurrences) -> np.ndarray:
+    """What a token's position adds to the weights (T, H), beside what its pair does: least squares of both, by turns.
+
+    A pair that occurs once says nothing of its position.
+    """
+    repeated = (pairs.whole.count > 1)[:, None]
+    count = np.maximum(position.sums(repeated.astype(float)), 1)
+    found = np.zeros_like(weights)
+    for _ in range(_ROUNDS):
+        of_pair = pairs.whole.sums(weights - found) / pairs.whole.count[:, None]
+        found = position.sums(np.where(repeated, weights - of_pair, 0.0)) / count
+        found -= found.mean(axis=0)
+    return found
 
 
 def _shrunk(weights: np.ndarray, where: _Occurrences, towards: np.ndarray) -> np.ndarray:
     """Mean of the weights (T, H) of the same kind in other folds, shrunk towards (T, H) or (H,)."""
-    elsewhere = _sums(weights, where.kind)[where.kind] - _sums(weights, where.own)[where.own]
-    return np.asarray((elsewhere + PRIOR * towards) / (where.seen[:, None] + PRIOR))
-
-
-def _sums(values: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Sums of rows (T, H) by their place, which takes all values from 0 to the largest."""
-    order = np.argsort(place, kind="stable")
-    return np.add.reduceat(values[order], np.flatnonzero(np.diff(place[order], prepend=-1)), axis=0)
+    return np.asarray((where.elsewhere(weights) + PRIOR * towards) / (where.seen[:, None] + PRIOR))
 
 
 def _mean_of(values: np.ndarray, owner: np.ndarray, count: int) -> np.ndarray:
     """Means (A, H) of the rows (T, H) of each of `count` owners; nan where one has none."""
     found = np.full((count, values.shape[1]), np.nan)
-    there, place = np.unique(owner, return_inverse=True)
-    if len(there):
-        found[there] = _sums(values, place) / np.bincount(place)[:, None]
+    if len(owner):
+        there, starts, sizes = np.unique(owner, return_index=True, return_counts=True)
+        found[there] = np.add.reduceat(values, starts, axis=0) / sizes[:, None]
     return found
 
 

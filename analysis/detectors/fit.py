@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from analysis.answer_sets.clusters import folds
 from analysis.answer_sets.sides import Sides
-from analysis.answer_sets.word_attention import folds
 from analysis.stats import divided, roc_auc
 
 STRENGTHS = (0.01, 0.1, 1.0, 10.0)  # C of scikit-learn, the inverse of the penalty; the fit chooses

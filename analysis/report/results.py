@@ -7,6 +7,7 @@ import numpy as np
 
 import rauq
 from analysis.answer_sets.best_and_worst import BestAndWorst, best_and_worst
+from analysis.answer_sets.clusters import folds
 from analysis.answer_sets.gaps import HeadGaps, head_gaps
 from analysis.answer_sets.heads import (
     Agreement,
@@ -26,7 +27,7 @@ from analysis.answer_sets.quality_curves import (
 from analysis.answer_sets.sentences import picks_note
 from analysis.answer_sets.separation import Separation, by_length, separation
 from analysis.answer_sets.sides import Sides, sides
-from analysis.answer_sets.word_attention import folds, word_attention
+from analysis.answer_sets.word_attention import word_attention
 from analysis.methods.ablations import Ablated, ablate, ablations
 from analysis.methods.added_heads import AddedHeads, added_heads, candidates
 from analysis.methods.agreement import Disagreement, MethodAgreement, disagreement, method_agreement
@@ -188,10 +189,8 @@ def results(run: Run, settings: ReportSettings) -> Results:
         layer=layer,
         row=row,
         shown=best_and_worst(looked_at[:, row], quality, picks[:, row], k=settings.k, seed=seed),
-        gaps=head_gaps(looked_at, picks, outcome, **drawn),
-        offset_gaps=head_gaps(
-            _at_offsets(run, settings, row), np.repeat(picks[:, [row]], len(OFFSETS), 1), outcome, **drawn
-        ),
+        gaps=head_gaps(looked_at, picks, outcome),
+        offset_gaps=head_gaps(_at_offsets(run, settings, row), np.repeat(picks[:, [row]], len(OFFSETS), 1), outcome),
         bins=quality_bins(of_layer, quality, **drawn),
         correlations=correlations(of_layer, quality, **drawn),
         picks_note=picks_note(stored),

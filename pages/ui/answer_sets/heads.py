@@ -74,10 +74,10 @@ from rauq.detectors import added_heads
 detector = added_heads.read(Path("rauq-{size}-heads.json").read_bytes())
 detector.rank(detector.score(trace))  # percent of the answers it was fitted on that are less uncertain"""
 _HELP = {
-    "Held-out": "ROC-AUC on the half of the answers that did not choose the heads",
-    "Same length": "ROC-AUC among answers of the same group and number of tokens",
-    "Words alone": "ROC-AUC of the attention expected from an answer's pairs of tokens, taken from other answers",
-    "Residual": "ROC-AUC of mean attention minus what its words lead to expect",
+    "Held-out": "ROC-AUC on the half of the questions that did not choose the heads",
+    "Same length": "On that half too: ROC-AUC among answers of the same group and number of tokens",
+    "Words alone": "On that half: ROC-AUC of the attention expected from other answers' pairs of tokens, and position",
+    "Residual": "On that half: ROC-AUC of attention minus that of the same pairs in other answers, and of the position",
     "Selected": "Share of answers in which RAUQ's rule selects this head in its layer",
 }
 
@@ -174,12 +174,13 @@ def _words(chosen: Chosen) -> WordAttention | None:
 
 def _top(chosen: Chosen, found: Separation, same: Separation, half: HeldOut) -> TopHeads:
     means, words = chosen.means(offset=1), _words(chosen)
-    expected = np.full(means.shape, np.nan)
+    expected, residual = np.full((2, *means.shape), np.nan)
     if words is not None:
         places = [chosen.layers.index(layer) for layer in words.layers]
-        expected[:, places] = words.expected[chosen.rows]
+        expected[:, places], residual[:, places] = words.expected[chosen.rows], words.residual[chosen.rows]
     shares = selected_heads(chosen.picks(), chosen.layers, means.shape[2]).shares
-    return top_heads(means.astype(float), found, half, same_length=same.labelled, expected=expected, shares=shares)
+    about: Any = {"same_length": same.labelled, "expected": expected, "residual": residual, "shares": shares}
+    return top_heads(means.astype(float), found, half, **about)
 
 
 def _cells(chosen: Chosen, top: TopHeads, shown: tuple[int, int]) -> pd.DataFrame:

@@ -274,7 +274,7 @@ def by_distance(chosen: Chosen) -> None:
     figure = distance_lines(enough, dark=is_dark())
     chart(figure, "difference_by_offset", "Difference between correct and incorrect answers by preceding token")
     st.caption(
-        "Correct minus incorrect, with 95 % bootstrap intervals, for the head selected by previous-token attention. In "
+        "Correct minus incorrect, with 95 % intervals, for the head selected by previous-token attention. In "
         "the paper, answers differ at the first two preceding tokens, hardly beyond. "
         f"{sentences.hidden_distances(enough)}"
     )

@@ -45,8 +45,9 @@ def heads(
 )
 def words(run: "Run", alignment: Alignment) -> "WordAttention":
     """Return the attention expected from words alone, of every answer of a run, read-only."""
+    from analysis.answer_sets.clusters import folds
     from analysis.answer_sets.sides import sides
-    from analysis.answer_sets.word_attention import folds, word_attention
+    from analysis.answer_sets.word_attention import word_attention
     from analysis.runs.traces import answer_ids
 
     side = sides(run.answers["quality"].to_numpy(dtype=float), cache.usual_thresholds(run))

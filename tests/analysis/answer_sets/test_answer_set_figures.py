@@ -39,7 +39,7 @@ def named(figure, name):
 
 
 def gaps_of(means, quality):
-    return head_gaps(means, pick(means), sides(quality, Thresholds()), resamples=100)
+    return head_gaps(means, pick(means), sides(quality, Thresholds()))
 
 
 def compared(means, quality):

@@ -25,7 +25,7 @@ def all_captions(means, quality):
     found = agreement(picks, ["a", "b"] * (len(quality) // 2), range(LAYERS), HEADS)
     return [
         sentences.best_and_worst_caption(best_and_worst(means[:, ROW], quality, picks[:, ROW]), ROW),
-        sentences.gap_caption(head_gaps(means, picks, outcome, resamples=20), ROW, Thresholds()),
+        sentences.gap_caption(head_gaps(means, picks, outcome), ROW, Thresholds()),
         sentences.bins_caption(quality_bins(values, quality, resamples=9), correlations(values, quality, resamples=9)),
         sentences.separation_caption(separated),
         sentences.groups_caption(separated.labelled),

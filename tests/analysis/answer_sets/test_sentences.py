@@ -202,14 +202,11 @@ def test_held_out_values_are_stated_with_those_that_hold():
     values = means(0.3, 0, 0)
     said = sentences.about_held_out(held_out(values, compared(values, SIDES).labelled, most=1))
     assert said == (
-        "Chosen on one half of the answers, the 1 strongest have ROC-AUC 1.00 to 1.00 on the other; 1 of 1 intervals "
-        "exclude 0.5."
+        "Chosen on one half of the questions, the 1 strongest have ROC-AUC 1.00 to 1.00 on the other; 1 of 1 are "
+        "beyond chance there too."
     )
-    few = Sides(CORRECT & (np.arange(NUM) < 18), ~CORRECT)  # 9 of them in each half
-    said = sentences.about_held_out(held_out(values, compared(values, few).labelled, most=1))
-    assert said.endswith("have ROC-AUC 1.00 to 1.00 on the other; too few answers for intervals.")
     nobody = compared(values, Sides(CORRECT, np.zeros(NUM, dtype=bool))).labelled
-    assert "undefined: too few answers" in sentences.about_held_out(held_out(values, nobody))
+    assert "undefined: too few questions" in sentences.about_held_out(held_out(values, nobody))
 
 
 def test_fact_tokens_are_compared_apart():
@@ -222,10 +219,12 @@ def test_fact_tokens_are_compared_apart():
 
 
 def test_what_words_cannot_say_is_stated():
-    words = WordAttention(layers=(4, 5), expected=np.zeros((3, 2, 2)), unseen=np.array([0.6, 0.2, np.nan]))
+    words = WordAttention(
+        layers=(4, 5), expected=np.zeros((3, 2, 2)), residual=np.zeros((3, 2, 2)), unseen=np.array([0.6, 0.2, np.nan])
+    )
     said = sentences.top_heads_caption(words)
-    assert "known for layers 4 to 5" in said
-    assert "1 of 2 answers have mostly pairs that no other answer has." in said
+    assert "Words and residual: layers 4 to 5" in said
+    assert "1 of 2 answers have mostly pairs of tokens that no other has." in said
     assert "known only for the whole answer" in sentences.top_heads_caption(None)
 
 

@@ -193,7 +193,7 @@ def test_intervals_hold_the_value_and_narrow_with_more_answers():
     for times in (1, 9):
         means, quality, groups = (np.concatenate([one] * times) for one in grouped())
         counted = labelled(means, sides_of(quality), groups)
-        own = areas_with_interval(means[:, 0], counted, resamples=300)
+        own = areas_with_interval(means[:, 0], counted)
         assert (own.low <= own.value).all()
         assert (own.value <= own.high).all()
         widths.append((own.high - own.low).mean())
@@ -204,7 +204,7 @@ def test_few_answers_of_a_side_have_no_interval():
     means, _ = made_up(60)
     for num_correct, known in ((9, False), (10, True)):
         counted = labelled(means, sides_of(np.arange(60) < num_correct), ["one"] * 60)
-        own = areas_with_interval(means[:, 0], counted, resamples=20)
+        own = areas_with_interval(means[:, 0], counted)
         assert np.isfinite(own.value).all()
         assert np.isfinite([own.low, own.high]).all() == known
 
@@ -219,12 +219,12 @@ def test_the_best_head_of_each_layer_is_the_one_with_more_attention_in_correct_a
 
 def test_held_out_heads_are_judged_on_answers_that_did_not_choose_them():
     means, quality = made_up(200, effect=0.1)
-    half = held_out(means, labelled(means, sides_of(quality), ["one"] * 200), most=3, resamples=50)
+    half = held_out(means, labelled(means, sides_of(quality), ["one"] * 200), most=3)
     assert half.heads[0] == INFORMATIVE
     assert half.auc.value[0] > 0.9
     rng = np.random.default_rng(0)
     noise = rng.uniform(size=(80, 10, 10))
-    chance = held_out(noise, labelled(noise, sides_of(np.arange(80) % 2), ["one"] * 80), resamples=50)
+    chance = held_out(noise, labelled(noise, sides_of(np.arange(80) % 2), ["one"] * 80))
     assert np.abs(chance.chosen - 0.5).min() > 0.1  # the strongest of a hundred, on the half that chose
     assert np.abs(chance.auc.value - 0.5).mean() < 0.1
 
@@ -244,19 +244,24 @@ def test_top_heads_hold_the_strongest_even_where_the_half_did_not_choose_it():
     means, quality, groups = grouped()
     result = found(means, quality, groups)
     row = result.best[0]
-    half = held_out(means, result.labelled, most=4, resamples=20)
-    without = held_out(np.delete(means, row, axis=1), result.labelled, most=4, resamples=20)
+    half = held_out(means, result.labelled, most=4)
+    without = held_out(np.delete(means, row, axis=1), result.labelled, most=4)
     expected = np.full(means.shape, np.nan)
     shares = np.arange(means[0].size, dtype=float).reshape(LAYERS, HEADS)
-    top = top_heads(means, result, without, same_length=result.labelled, expected=expected, shares=shares, resamples=20)
-    assert top.heads[-1] == result.best or result.best in without.heads
+    top = top_heads(
+        means, result, without, same_length=result.labelled, expected=expected, residual=expected, shares=shares
+    )
+    assert top.heads[0] == result.best
+    assert np.isnan([top.held_out.value[0], top.same_length.value[0]]).all()  # chosen by the answers themselves
     assert np.isnan(top.words.value).all()
     assert np.isnan(top.residual.value).all()
-    full = top_heads(means, result, half, same_length=result.labelled, expected=means, shares=shares, resamples=20)
+    full = top_heads(
+        means, result, half, same_length=result.labelled, expected=means, residual=0 * means, shares=shares
+    )
     assert full.heads.count(result.best) == 1
-    np.testing.assert_allclose(full.words.value, full.auc)
-    np.testing.assert_allclose(full.same_length.value, full.auc)
-    np.testing.assert_allclose(full.residual.value, 0.5)
+    np.testing.assert_allclose(full.words.value, full.held_out.value)
+    np.testing.assert_allclose(full.same_length.value, full.held_out.value)
+    np.testing.assert_allclose(full.residual.value[np.isfinite(full.held_out.value)], 0.5)
     assert full.shares.tolist() == [shares[place] for place in full.heads]
 
 

@@ -5,9 +5,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from analysis.answer_sets.clusters import FOLDS, folds
 from analysis.answer_sets.separation import areas, labelled
 from analysis.answer_sets.sides import Sides
-from analysis.answer_sets.word_attention import FOLDS, folds, word_attention
+from analysis.answer_sets.word_attention import word_attention
 from rauq.trace.batch import Batch
 
 LAYERS, HEADS = (4, 5), 3

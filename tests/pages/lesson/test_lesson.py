@@ -97,7 +97,7 @@ def test_the_layer_shown_is_the_one_that_differs_most_in_the_run():
     run = open_run(library.bundled_folder())
     heads = picks(run, "predicting").heads
     outcome = sides(run.answers["quality"].to_numpy(float), measure(run.manifest.request.quality).thresholds)
-    found = head_gaps(means(run, "predicting"), heads, outcome, resamples=100).picked
+    found = head_gaps(means(run, "predicting"), heads, outcome).picked
     used = [run.answerer.layers.index(layer) for layer in run.used_layers]
     assert run.used_layers[found.absolute.value[used].argmax()] == LAYER
     assert run.used_layers[found.percent.value[used].argmax()] == LAYER
