@@ -9,10 +9,11 @@ import numpy as np
 
 from analysis.answer_sets.separation import Labelled, areas, labelled
 from analysis.answer_sets.sides import Sides, sides
+from analysis.answer_sets.word_attention import WordAttention
 from analysis.methods.comparison import JudgedGroups, Ranking, difference, groups_of, judged_groups, ranking
 from analysis.quality.judgement import Thresholds
 from analysis.runs.opened import Run
-from analysis.stats import Estimate, in_words, prr
+from analysis.stats import Estimate, in_words, is_slight, prr, sign_of
 from rauq.detectors.added_heads import AddedHeads as FittedHeads
 from rauq.labels import number
 
@@ -32,6 +33,8 @@ ADDED_NAMES = MappingProxyType(
     }
 )
 
+_CONTROLS = MappingProxyType({"length": "the number of tokens", "words": "the words of these heads alone"})
+
 Chooser = Callable[[str], np.ndarray]
 _Scored = tuple[np.ndarray, list[Ranking]]  # a score (A,), and its ranking in each part
 
@@ -40,8 +43,9 @@ _Scored = tuple[np.ndarray, list[Ranking]]  # a score (A,), and its ranking in e
 class Candidates:
     """A answers, each with RAUQ's `uncertainty` (A,), its `length` in tokens (A,), its quality and its `groups` (A,).
 
-    `heads` are K (layer, head); `means` (A, K) is their mean attention and `expected` (A, K) what is expected of it
-    from words alone; None where that is unknown.
+    `heads` are K (layer, head); `means` (A, K) is their mean attention, `expected` (A, K) what is expected of it from
+    words alone and `residual` (A, K) what words say nothing of; None where these are unknown. `clusters` (A,): the
+    question of each; None: each has its own.
     """
 
     uncertainty: np.ndarray
@@ -52,6 +56,8 @@ class Candidates:
     heads: tuple[tuple[int, int], ...]
     means: np.ndarray
     expected: np.ndarray | None
+    residual: np.ndarray | None = None
+    clusters: np.ndarray | None = None
 
 
 def candidates(
@@ -61,11 +67,12 @@ def candidates(
     uncertainty: np.ndarray,
     means: np.ndarray,
     thresholds: Thresholds,
-    expected: np.ndarray | None = None,
+    words: WordAttention | None = None,
+    clusters: np.ndarray | None = None,
 ) -> Candidates:
     """The heads of the stored layers for the answers `rows` (n,) of a run, with the `uncertainty` (n,) of RAUQ.
 
-    `means` (n, L, H) are of all layers, `expected` (n, L', H) of those stored.
+    `means` (n, L, H) are of all layers; `words` (A, L', H) and `clusters` (A,) are of all answers of the run.
     """
     quality, stored = run.answers["quality"].to_numpy(dtype=float)[rows], run.stored_layers
     places = [run.answerer.layers.index(layer) for layer in stored]
@@ -77,7 +84,9 @@ def candidates(
         groups=tuple(run.answers["group"].iloc[rows]),
         heads=tuple((layer, head) for layer in stored for head in range(run.answerer.num_heads)),
         means=means[:, places].reshape(len(rows), -1).astype(float),
-        expected=None if expected is None else expected.reshape(len(rows), -1),
+        expected=None if words is None else words.expected[rows].reshape(len(rows), -1),
+        residual=None if words is None else words.residual[rows].reshape(len(rows), -1),
+        clusters=None if clusters is None else clusters[rows],
     )
 
 
@@ -113,6 +122,22 @@ class AddedHeads:
     labels: tuple[WithLabels, ...]
     reason: str = ""
 
+    @property
+    def matched_by(self) -> tuple[str, ...]:
+        """The controls, length and words, that RAUQ + heads is not better than beyond noise, by their names.
+
+        What the heads add beyond words must also be there where words are taken out of their attention.
+        """
+        found = {name: [self.over[name]] for name in _CONTROLS if name in self.over}
+        if "residual" in self.differences:
+            found.setdefault("words", []).append(self.differences["residual"])
+        return tuple(name for name, several in found.items() if min(map(sign_of, several)) < 1)
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether heads add to RAUQ, and more than the number of tokens and than words do."""
+        return not self.reason and sign_of(self.differences["heads"]) == 1 and not self.matched_by
+
 
 @dataclass(frozen=True, eq=False)
 class _Setup:
@@ -133,7 +158,7 @@ def added_heads(
     The score is RAUQ minus the mean of the heads' mean attention, each standardised within the group, which needs no
     labels. The number of tokens is added to RAUQ, since longer answers are often the less certain ones.
     """
-    counted = labelled(given.means, given.sides, given.groups)
+    counted = labelled(given.means, given.sides, given.groups, clusters=given.clusters)
     if reason := _why_not(counted, given, k):
         return _undefined(given, k, reason)
     groups = groups_of(given.groups)
@@ -188,10 +213,8 @@ def standardised(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
 
 def _added(given: Candidates) -> dict[str, np.ndarray]:
     """What is taken from RAUQ, by its name (A, K): mean attention, what words explain of it, and the rest."""
-    own = {"heads": given.means}
-    if given.expected is None:
-        return own
-    return own | {"words": given.expected, "residual": given.means - given.expected}
+    several = {"heads": given.means, "words": given.expected, "residual": given.residual}
+    return {name: own for name, own in several.items() if own is not None}
 
 
 def _combined(setup: _Setup, values: np.ndarray, heads_of: Chooser) -> np.ndarray:
@@ -225,8 +248,9 @@ def best_heads(area: np.ndarray, k: int) -> np.ndarray:
 
 
 def _others(counted: Labelled, name: str) -> np.ndarray:
-    """Which of the answers that count (n,) are of other groups."""
-    return np.array([own != name for own in counted.names])[counted.group]
+    """Which of the answers that count (n,) are of other groups, and to questions that this one does not have."""
+    own = np.array([one == name for one in counted.names])[counted.group]
+    return np.asarray(~np.isin(counted.cluster, counted.cluster[own]))
 
 
 def _random(rng: np.random.Generator, given: Candidates, k: int) -> Chooser:
@@ -243,7 +267,7 @@ def _gain(setup: _Setup, heads_of: Chooser) -> float:
 
 def _by_labels(setup: _Setup, k: int, rng: np.random.Generator) -> tuple[WithLabels, ...]:
     """The gain by number of labelled answers, for the numbers that there are without any one group."""
-    available = len(setup.counted.rows) - int(np.bincount(setup.counted.group).max())
+    available = min(int(_others(setup.counted, name).sum()) for name in setup.rows)
     found = []
     for n in takewhile(lambda n: n <= available, LABELS):
         gains = [_gain(setup, _labelling(setup, n, k, rng)) for _ in range(_LABEL_DRAWS)]
@@ -292,14 +316,22 @@ def added_heads_sentence(found: AddedHeads) -> str:
         return f"RAUQ + heads is undefined: {found.reason}."
     own = found.differences["heads"]
     change = f"PRR within groups {_two(found.rauq.value)} with RAUQ, {_two(found.combined.value)} with"
-    verdict = "no significant change" if own.low <= 0 <= own.high else "better" if own.value > 0 else "worse"
-    return f"{change} RAUQ + {found.k} heads: difference {_signed(own)}, {verdict}. {_against_controls(found)}"
+    return f"{change} RAUQ + {found.k} heads: difference {_signed(own)}, {_verdict(found)}. {_against_controls(found)}"
+
+
+def _verdict(found: AddedHeads) -> str:
+    """Better only where heads add more than the number of tokens and words do."""
+    own = found.differences["heads"]
+    if sign_of(own) < 1:
+        return "worse" if sign_of(own) else "a very small change" if is_slight(own) else "no significant change"
+    matched = " or ".join(_CONTROLS[name] for name in found.matched_by)
+    return f"better, but not significantly better than RAUQ + {matched}" if matched else "better"
 
 
 def _against_controls(found: AddedHeads) -> str:
     """Whether the heads add more than what knows less: no labels, words alone, or random heads."""
     reached = number(100 * float((found.random >= found.differences["heads"].value).mean()), places=0)
-    names = {"all": "the mean over all heads, which needs no labels", "words": "the words of these heads alone"}
+    names = {"all": "the mean over all heads, which needs no labels", **_CONTROLS}
     others = [
         f"Compared with RAUQ + {name}: {_signed(found.over[key])}{_noise(found.over[key])}."
         for key, name in names.items()

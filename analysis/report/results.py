@@ -224,7 +224,7 @@ def _added_heads(run: Run, settings: ReportSettings, thresholds: Thresholds, out
         uncertainty=rauq.score_many(answers, Settings(alignment=settings.alignment)).uncertainty,
         means=means(run, settings.alignment),
         thresholds=thresholds,
-        expected=word_attention(answers, answer_ids(run), folds(run.answers["group"].tolist(), outcome)).expected,
+        words=word_attention(answers, answer_ids(run), folds(run.answers["group"].tolist(), outcome)),
     )
     return added_heads(given, k=_ADDED, thresholds=thresholds, resamples=settings.resamples, seed=settings.seed)
 

@@ -4,7 +4,6 @@ All sessions share how heads separate answers, and what is fitted on them.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,8 +67,7 @@ def added_heads(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "T
     """
     from analysis.methods import added_heads as added
 
-    expected = words(run, settings.alignment).expected[rows].reshape(len(rows), -1)
-    given = replace(_candidates(run, rows, settings, thresholds), expected=expected)
+    given = _candidates(run, rows, settings, thresholds, words(run, settings.alignment))
     return added.added_heads(given, k=k, thresholds=thresholds, resamples=cache.RESAMPLES)
 
 
@@ -127,12 +125,18 @@ def head_set(run: "Run", rows: np.ndarray, alignment: Alignment, thresholds: "Th
     return HeadSet(own, separation(own, side, cache.group_names(run, rows)))
 
 
-def _candidates(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thresholds") -> "Candidates":
-    """Return the heads that can be added to RAUQ; what words explain of them is not known yet."""
+def _candidates(
+    run: "Run",
+    rows: np.ndarray,
+    settings: Settings,
+    thresholds: "Thresholds",
+    explained: "WordAttention | None" = None,
+) -> "Candidates":
+    """Return the heads that can be added to RAUQ, with what words explain of them where that is asked for."""
     from analysis.methods.added_heads import candidates
 
     uncertainty, own = cache.scores(run, settings)[rows], cache.means(run, settings.alignment, "all", 1)[rows]
-    return candidates(run, rows, uncertainty=uncertainty, means=own, thresholds=thresholds)
+    return candidates(run, rows, uncertainty=uncertainty, means=own, thresholds=thresholds, words=explained)
 
 
 @st.cache_resource(

@@ -36,6 +36,7 @@ def given(*, informative=(), seed=0):
         heads=tuple((10 + head // 4, head % 4) for head in range(HEADS)),
         means=means,
         expected=rng.uniform(size=(NUM, HEADS)),
+        residual=means,
     )
 
 
@@ -113,7 +114,7 @@ def test_the_same_seed_gives_the_same_numbers():
 
 
 def test_without_expectation_words_have_no_row():
-    result = found(replace(given(), expected=None))
+    result = found(replace(given(), expected=None, residual=None))
     assert set(result.differences) == {"heads", "all", "length", "exported"}
     assert len(added_heads_chart(result).data) == 5
 
@@ -149,3 +150,38 @@ def test_the_figures_draw_every_difference():
     line = labels_chart(result).data[0]
     assert list(line.x) == ["30", "50", "100"]
     np.testing.assert_allclose(line.y, [one.mean for one in result.labels])
+
+
+def caused_by(cause, seed):
+    """Answers whose heads follow their length, or what their words say, as correctness does, and nothing else."""
+    own, rng = given(seed=seed), np.random.default_rng(seed + 100)
+    cause_of = own.length if cause == "length" else rng.normal(size=NUM)
+    correct = rng.uniform(size=NUM) < 1 / (1 + np.exp(-(cause_of - cause_of.mean())))
+    noise = rng.normal(size=(NUM, HEADS))
+    words = cause_of[:, None] if cause == "words" else rng.normal(size=(NUM, HEADS))
+    about = {"sides": Sides(correct, ~correct), "quality": correct.astype(float), "uncertainty": rng.normal(size=NUM)}
+    expected = words + rng.normal(size=(NUM, HEADS))
+    return replace(own, **about, means=cause_of[:, None] + 0.3 * noise, expected=expected, residual=noise)
+
+
+@pytest.mark.parametrize("cause", ["length", "words"])
+def test_what_length_or_words_explain_is_no_gain_of_heads(cause):
+    results = [
+        added_heads(caused_by(cause, seed), k=2, thresholds=Thresholds(), resamples=100, draws=1) for seed in (1, 2)
+    ]
+    for result in results:
+        assert result.differences["heads"].low > 0
+        assert result.matched_by
+        assert not result.is_gain
+        assert "better, but not significantly better than RAUQ + the" in added_heads_sentence(result)
+    assert found(given(informative=(3, 7))).is_gain
+
+
+def test_questions_of_a_group_choose_no_heads_for_it():
+    own = given(informative=(3,))
+    shared = np.arange(NUM) // 2  # each question in two groups: only the other two can choose
+    result = found(replace(own, clusters=shared), k=1)
+    assert [one.n for one in result.labels] == [30, 50, 100]
+    assert result.chosen == (((10, 3), 4),)
+    alone = replace(own, clusters=np.arange(NUM) // 4)  # in all four groups: none can
+    assert not found(alone, k=1).chosen
