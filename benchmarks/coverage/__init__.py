@@ -1,0 +1,1 @@
+"""Statements that hold when they are simulated: coverage of intervals, and claims without an effect."""

@@ -1,0 +1,21 @@
+"""One line of the table of coverage."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """How often an interval covered the truth, or a claim was made without an effect.
+
+    Of `simulations` of a `case`, `shown` gave an interval or a verdict, of which `hits` covered the truth, or made a
+    claim where `is_claim`. `bound`: the least coverage, or the largest share of claims; None where none is promised.
+    """
+
+    statement: str
+    case: str
+    nominal: float
+    hits: int
+    shown: int
+    simulations: int
+    bound: float | None
+    is_claim: bool
