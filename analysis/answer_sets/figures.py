@@ -7,7 +7,8 @@ import plotly.graph_objects as go
 
 from analysis.answer_sets.best_and_worst import BestAndWorst
 from analysis.answer_sets.heads import SelectedHeads
-from analysis.answer_sets.quality_curves import Calibration, QualityBins, share_at
+from analysis.answer_sets.quality_curves import QualityBins
+from analysis.calibration import Calibration, share_at
 from analysis.figures import (
     ATTENTION,
     QUIET,

@@ -8,10 +8,11 @@ from analysis.answer_sets.best_and_worst import BestAndWorst
 from analysis.answer_sets.clusters import LEAST_FOR_INTERVAL
 from analysis.answer_sets.gaps import LEAST, Enough, Gaps, HeadGaps, gaps
 from analysis.answer_sets.heads import Agreement, SelectedHeads
-from analysis.answer_sets.quality_curves import Calibration, Correlations, QualityBins, share_at
+from analysis.answer_sets.quality_curves import Correlations, QualityBins
 from analysis.answer_sets.separation import HeldOut, Labelled, Separation
 from analysis.answer_sets.sides import Sides
 from analysis.answer_sets.word_attention import WordAttention
+from analysis.calibration import Calibration, share_at
 from analysis.quality.judgement import Thresholds
 from analysis.stats import Estimate, Intervals, in_words
 from rauq.labels import number
@@ -99,8 +100,8 @@ def calibration_caption(found: Calibration) -> str:
     if found.reason:
         return f"Undefined: {found.reason}."
     return joined(
-        f"Share of correct answers among {found.n:,}, by isotonic regression on uncertainty, with 95 % bootstrap band. "
-        "It describes this set and is not a probability elsewhere.",
+        f"Share of correct answers among {found.n:,}: a smooth curve (logistic regression on the rank of uncertainty) "
+        "with 95 % intervals, too narrow at a sudden step. It describes this set and is not a probability elsewhere.",
         left_out(found.excluded, missing="score"),
     )
 

@@ -2,40 +2,34 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from analysis.normalisation import plain_text
-from analysis.stats import percentile_of, share_interval
+from analysis.stats import percentile_of
 from rauq.labels import number
 from rauq.recorded.scores import WeakPointShare, WeakPointWorth
 from rauq.trace.parts import tokens_in
 
-NEAREST = 100  # answers whose verdicts say what a score is worth
-FEWEST = 5 * NEAREST  # of a reference: from fewer, a fifth of them are the nearest
 BINS = 24
 _ENDS = (0.5, 99.5)  # percentiles between which the histogram is drawn
 
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """Where an uncertainty ranks among `count` answers, and how many of the `nearest` of them are correct.
+    """Where an uncertainty ranks among `count` answers.
 
-    `percentile`: the share of answers that are less uncertain, in percent. `share`, `low`, `high`: the share of correct
-    ones among the nearest, with its 95 % interval. A histogram has `edges` (BINS + 1,), and of each bin the numbers of
-    `correct` and `incorrect` answers (BINS,); what is beyond its ends is counted in the outermost bins.
+    `percentile`: the share of answers that are less uncertain, in percent. A histogram has `edges` (BINS + 1,), and of
+    each bin the numbers of `correct` and `incorrect` answers (BINS,); what is beyond its ends is counted in the
+    outermost bins.
     """
 
     uncertainty: float
     percentile: float
     count: int
-    nearest: int
-    share: float
-    low: float
-    high: float
     edges: tuple[float, ...]
     correct: tuple[int, ...]
     incorrect: tuple[int, ...]
@@ -49,10 +43,6 @@ def standing(uncertainty: float, uncertainties: np.ndarray, correct: np.ndarray)
     count = len(uncertainties)
     if math.isnan(uncertainty) or not count:
         return None
-    nearest = NEAREST if count >= FEWEST else max(1, count // 5)
-    places = np.argsort(np.abs(uncertainties - uncertainty), kind="stable")[:nearest]
-    hits = int(correct[places].sum())
-    low, high = share_interval(hits, nearest)
     first, last = np.percentile(uncertainties, _ENDS).tolist()
     edges = np.linspace(first, last, BINS + 1)
     shown = np.clip(uncertainties, edges[0], edges[-1])
@@ -62,10 +52,6 @@ def standing(uncertainty: float, uncertainties: np.ndarray, correct: np.ndarray)
         uncertainty=uncertainty,
         percentile=percentile_of(uncertainties, uncertainty),
         count=count,
-        nearest=nearest,
-        share=hits / nearest,
-        low=low,
-        high=high,
         edges=tuple(edges.tolist()),
         correct=right,
         incorrect=wrong,
@@ -82,13 +68,7 @@ def rank_in_words(found: Standing) -> str:
     return f"More {side} than {share} % of {found.count:,} answers of this model"
 
 
-def nearest_in_words(found: Standing) -> str:
-    """How many of the answers with the nearest scores are correct."""
-    share, low, high = (number(100 * part, places=0) for part in (found.share, found.low, found.high))
-    return f"Of the {found.nearest} nearest, {share} % were correct (95 % interval {low} to {high})."
-
-
-LEAST = 20  # answers of a side: a share of fewer says nothing
+LEAST = 20  # questions of a side: a share of answers to fewer says nothing
 _Z = 1.959964  # a normal variable exceeds it in 2.5 of 100 cases
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’-][^\W\d_]+)*")  # noqa: RUF001 - a typographic apostrophe
 _BEGINS = re.compile(r"(?:^|[.!?:\n])\W*$")
@@ -144,16 +124,25 @@ def weak_token(collapse: np.ndarray, shown: np.ndarray, carries: np.ndarray) -> 
     return WeakToken(bool(chosen[np.argmax(collapse[candidates])]), float(chosen.mean()))
 
 
-def weak_point_share(found: Iterable[WeakToken | None]) -> WeakPointShare | None:
-    """The share of answers whose weakest token carries the fact; None with fewer than LEAST of them."""
-    known = [one for one in found if one is not None]
-    if len(known) < LEAST:
+def weak_point_share(found: Sequence[WeakToken | None], *, clusters: np.ndarray | None = None) -> WeakPointShare | None:
+    """The share of answers whose weakest token carries the fact; None with answers of fewer than LEAST questions.
+
+    `clusters`: equal for answers to one question, as many as were `found`; None: each is its own.
+    """
+    rows = [row for row, one in enumerate(found) if one is not None]
+    labels = (np.arange(len(found)) if clusters is None else clusters)[rows]
+    _, cluster, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    if len(sizes) < LEAST:
         return None
-    chances = np.array([one.chance for one in known])
-    spread = np.sqrt((chances * (1 - chances)).sum()) / len(known)
-    numbers = (np.mean([one.hit for one in known]), chances.mean(), chances.mean() + _Z * spread)
-    share, chance, limit = (round(float(value), 4) for value in numbers)
-    return WeakPointShare(count=len(known), share=share, chance=chance, limit=limit)
+    hits, chances = np.array([found[row] for row in rows], dtype=float).T
+    share, chance = hits.mean(), chances.mean()
+    by_question = np.bincount(cluster, chances * (1 - chances)) * sizes  # at most: as if all its answers were one
+    spread = np.sqrt(by_question.sum()) / len(rows)
+    one_question = sizes.max() / (2 * len(rows))  # a share changes by whole questions
+    error = np.sqrt((np.bincount(cluster, hits - share) ** 2).sum()) / len(rows)
+    numbers = (share, chance, chance + _Z * spread + one_question, error)
+    share, chance, limit, error = (round(float(value), 4) for value in numbers)
+    return WeakPointShare(count=len(rows), share=share, chance=chance, limit=limit, error=error)
 
 
 def worth_in_words(worth: WeakPointWorth) -> str:
@@ -179,7 +168,7 @@ def _alike(worth: WeakPointWorth) -> str:
     hits = incorrect.share * incorrect.count + correct.share * correct.count
     common = hits / (incorrect.count + correct.count)
     spread = np.sqrt(common * (1 - common) * (1 / incorrect.count + 1 / correct.count))
-    if abs(incorrect.share - correct.share) > _Z * spread:
+    if abs(incorrect.share - correct.share) > _Z * max(spread, math.hypot(incorrect.error, correct.error)):
         return ""
     return " The two shares do not differ significantly."
 

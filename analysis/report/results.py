@@ -17,10 +17,8 @@ from analysis.answer_sets.heads import (
     selected_heads,
 )
 from analysis.answer_sets.quality_curves import (
-    Calibration,
     Correlations,
     QualityBins,
-    calibrate,
     correlations,
     quality_bins,
 )
@@ -28,6 +26,7 @@ from analysis.answer_sets.sentences import picks_note
 from analysis.answer_sets.separation import Separation, by_length, separation
 from analysis.answer_sets.sides import Sides, sides
 from analysis.answer_sets.word_attention import word_attention
+from analysis.calibration import Calibration, calibrate
 from analysis.methods.ablations import Ablated, ablate, ablations
 from analysis.methods.added_heads import AddedHeads, added_heads, candidates
 from analysis.methods.agreement import Disagreement, MethodAgreement, disagreement, method_agreement
@@ -39,6 +38,7 @@ from analysis.quality.measures import measure
 from analysis.runs.create import check_comparable
 from analysis.runs.opened import Run, TokenChoice, batch, means
 from analysis.runs.opened import picks as picks_of
+from analysis.runs.reference import question_clusters
 from analysis.runs.shard import OFFSETS
 from analysis.runs.timings import Cost, costs
 from analysis.runs.traces import answer_ids, fact_masks
@@ -199,7 +199,7 @@ def results(run: Run, settings: ReportSettings) -> Results:
         separation=separation(looked_at, outcome, groups, seed=seed),
         same_length=separation(looked_at, outcome, by_length(groups, run.lengths), seed=seed),
         added_heads=_added_heads(run, settings, thresholds, outcome),
-        calibration=calibrate(run.uncertainty("rauq"), correct, count=settings.resamples, seed=seed),
+        calibration=calibrate(run.uncertainty("rauq"), correct, clusters=question_clusters(run)),
         tokens=_tokens(run, settings, thresholds),
         methods=method_results(run, thresholds, **drawn),
     )

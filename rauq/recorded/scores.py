@@ -43,13 +43,15 @@ class WeakPointShare:
     """In what share of `count` answers the token of the largest collapse carries the fact, and in what by chance.
 
     Shares are from 0 to 1. `chance`: that of a token drawn at random among those that show text. `limit`: the share
-    that such draws exceed in 2.5 of 100 cases.
+    that such draws exceed in at most 2.5 of 100 cases. `error`: the standard error of the share. Both count the
+    answers to one question as one.
     """
 
     count: int
     share: float
     chance: float
     limit: float
+    error: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +70,8 @@ class WeakPointWorth:
 class ReferenceScores:
     """Uncertainties (A,) of RAUQ, in the table beside this module with the paper's settings, and verdicts (A,).
 
-    `correct`: which of the answers are correct. `model`, `revision` and `kind` are those of the traces; `data` is the
+    `correct`: which of the answers are correct. `clusters` (A,): equal for answers to one question; None: each is its
+    own. `model`, `revision` and `kind` are those of the traces; `data` is the
     data set. `longest`: tokens of the longest answer. `token_collapse`: nats that the collapse of four of five tokens
     with text does not exceed. `heads`, and what follows, are known for some.
     """
@@ -83,6 +86,7 @@ class ReferenceScores:
     longest: int | None = None
     token_collapse: float | None = None
     weak_point: WeakPointWorth | None = None
+    clusters: tuple[int, ...] | None = None
 
 
 def load_scores() -> tuple[ReferenceScores, ...]:
@@ -100,12 +104,13 @@ def load_scores() -> tuple[ReferenceScores, ...]:
 
 
 def _read(row: dict[str, Any]) -> ReferenceScores:
-    heads, worth = row.get("heads"), row.get("weak_point")
+    heads, worth, clusters = row.get("heads"), row.get("weak_point"), row.get("clusters")
     read = {
         "uncertainties": tuple(row["uncertainties"]),
         "correct": tuple(map(bool, row["correct"])),
         "heads": None if heads is None else _read_heads(heads),
         "weak_point": None if worth is None else _read_worth(worth),
+        "clusters": None if clusters is None else tuple(clusters),
     }
     return ReferenceScores(**row | read)
 

@@ -322,9 +322,9 @@ def meaning(chosen: Chosen) -> None:
     with left:
         chart(calibration_chart(found, dark=is_dark()), "what_a_score_means", "Share of correct answers by uncertainty")
         st.caption(
-            f"Share of correct answers (quality above {correct_above:g}) at each score, by isotonic regression, with "
-            f"95 % bootstrap intervals, n = {found.n:,}. {_setting(chosen)} For ranking, not a probability: "
-            "other prompts have other shares."
+            f"Share of correct answers (quality above {correct_above:g}) at each score: a smooth curve with 95 % "
+            f"intervals, too narrow at a sudden step; n = {found.n:,}. {_setting(chosen)} For ranking, not a "
+            "probability: other prompts have other shares."
         )
     with right:
         bins = quality_bins(uncertainty, quality)

@@ -22,7 +22,7 @@ from rauq.trace.batch import Blocks
 from rauq.trace.trace import Alignment
 
 if TYPE_CHECKING:
-    from analysis.answer_sets.quality_curves import Calibration
+    from analysis.calibration import Calibration
     from analysis.collections.collection import Collection, RankedCollection
     from analysis.methods.ablations import Ablated
     from analysis.methods.attention_permutation import GroupControl, Sweep, TokensScored
@@ -228,10 +228,12 @@ def calibration(run: "Run", settings: Settings, correct_above: float, rows: np.n
     Raises:
         InvalidInput: the settings need layers that the run does not store.
     """
-    from analysis.answer_sets.quality_curves import calibrate
+    from analysis.calibration import calibrate
+    from analysis.runs.reference import question_clusters
 
     quality = run.answers["quality"].to_numpy(dtype=float)[rows]
-    return calibrate(scores(run, settings)[rows], np.where(np.isnan(quality), np.nan, quality > correct_above))
+    correct = np.where(np.isnan(quality), np.nan, quality > correct_above)
+    return calibrate(scores(run, settings)[rows], correct, clusters=question_clusters(run)[rows])
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
@@ -244,14 +246,6 @@ def reference_scores(run: "Run", settings: Settings) -> "ReferenceScores":
     from analysis.runs import reference
 
     return reference.reference_scores(run, settings, scored=batch(run, settings.alignment))
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def reference_calibration(scores: "ReferenceScores") -> "Calibration":
-    """Return the share of correct answers at each score of a reference."""
-    from analysis.answer_sets.quality_curves import calibrate
-
-    return calibrate(np.array(scores.uncertainties), np.array(scores.correct, dtype=float))
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(BY_ARRAYS))

@@ -12,8 +12,9 @@ import numpy as np
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from analysis.one_answer.standing import nearest_in_words, rank_in_words, standing
-from pages.ui.host import cache, hosting, jobs
+from analysis.calibration import share_in_words
+from analysis.one_answer.standing import rank_in_words, standing
+from pages.ui.host import hosting, jobs
 from pages.ui.host.store import MOST_ANSWERS_BYTES
 from pages.ui.inspect.added_heads import added_heads_field
 from pages.ui.inspect.reference import (
@@ -22,6 +23,7 @@ from pages.ui.inspect.reference import (
     Model,
     Reference,
     about_reference,
+    calibration,
     choose,
     front,
     model_of,
@@ -246,12 +248,11 @@ def _rank(score: Score, scores: ReferenceScores, name: str) -> None:
         st.text(UNDEFINED)
         return
     about = about_reference(score, scores, name)
-    st.text(f"{rank_in_words(ranked)}. {nearest_in_words(ranked)} {about}")
-    calibration = cache.reference_calibration(scores)
-    if calibration.reason:
-        st.text(f"The share of correct answers at this score is unknown: {calibration.reason}.")
+    curve = calibration(scores)
+    st.text(f"{rank_in_words(ranked)}. {share_in_words(curve, score.uncertainty)} {about}")
+    if curve.reason:
         return
-    figure = calibration_chart(calibration, score=score.uncertainty, dark=is_dark())
+    figure = calibration_chart(curve, score=score.uncertainty, dark=is_dark())
     st.plotly_chart(figure, key="reference_chart", alt="Share of correct answers by uncertainty, this score marked")
 
 

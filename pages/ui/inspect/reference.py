@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import streamlit as st
 
+from analysis.calibration import Calibration, calibrate, share_in_words
 from analysis.figures import outcomes
-from analysis.one_answer.standing import nearest_in_words, rank_in_words, standing, worth_in_words
+from analysis.one_answer.standing import rank_in_words, standing, worth_in_words
 from pages.ui.host import cache, runs
 from pages.ui.shared import url_state
 from pages.ui.shared.errors import message_text
@@ -261,7 +262,7 @@ def _standing(score: Score, reference: Reference) -> dict[str, Any]:
         return {"reason": UNDEFINED}
     return {
         "rank": rank_in_words(found),
-        "nearest": nearest_in_words(found),
+        "nearest": share_in_words(calibration(scores), score.uncertainty),
         "caution": caution(score, scores),
         "about": about_reference(score, scores, reference.name),
         "uncertainty": found.uncertainty,
@@ -269,6 +270,12 @@ def _standing(score: Score, reference: Reference) -> dict[str, Any]:
         "correct": found.correct,
         "incorrect": found.incorrect,
     }
+
+
+def calibration(scores: ReferenceScores) -> Calibration:
+    """The share of correct answers at each score of a reference."""
+    clusters = None if scores.clusters is None else np.array(scores.clusters)
+    return calibrate(np.array(scores.uncertainties), np.array(scores.correct, dtype=float), clusters=clusters)
 
 
 def ranked(uncertainty: float | None, reference: Reference) -> str:

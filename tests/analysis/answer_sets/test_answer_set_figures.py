@@ -14,7 +14,7 @@ from analysis.answer_sets.figures import (
 )
 from analysis.answer_sets.gaps import head_gaps, with_enough
 from analysis.answer_sets.heads import of_selected, pick, selected_heads
-from analysis.answer_sets.quality_curves import calibrate, quality_bins, share_at
+from analysis.answer_sets.quality_curves import quality_bins
 from analysis.answer_sets.separation import separation
 from analysis.answer_sets.side_figures import (
     distance_lines,
@@ -25,6 +25,7 @@ from analysis.answer_sets.side_figures import (
     head_map,
 )
 from analysis.answer_sets.sides import sides
+from analysis.calibration import calibrate, share_at
 from analysis.figures import outcomes, series
 from analysis.quality.judgement import Thresholds
 from tests.analysis.answer_sets.made_up import HEADS, INFORMATIVE, made_up
@@ -63,7 +64,7 @@ def all_figures(means, quality, *, dark=False):
         head_map(compared(means, quality), COLUMNS, used=(5, 7), selected=((5, 1),), shown=(9, 0), dark=dark),
         head_answers(means[:, ROW, HEAD], sides(quality, Thresholds()), dark=dark),
         selected_heads_map(selected_heads(picks, COLUMNS, HEADS), dark=dark),
-        calibration_chart(calibrate(uncertainty, correct, count=20), score=-0.5, dark=dark),
+        calibration_chart(calibrate(uncertainty, correct), score=-0.5, dark=dark),
     ]
 
 
@@ -272,7 +273,7 @@ def test_picked_shares_are_percentages():
 def test_a_score_is_marked_on_its_share():
     rng = np.random.default_rng(0)
     uncertainty = rng.uniform(size=100)
-    found = calibrate(uncertainty, (uncertainty + rng.normal(0, 0.3, 100) < 0.5).astype(float), count=20)
+    found = calibrate(uncertainty, (uncertainty + rng.normal(0, 0.3, 100) < 0.5).astype(float))
     figure = calibration_chart(found, score=0.4)
     np.testing.assert_allclose(named(figure, "share of correct answers")[0].y, 100 * found.share)
     assert named(figure, "this answer")[0].y == pytest.approx([100 * share_at(found, 0.4)[0]])

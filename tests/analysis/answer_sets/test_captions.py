@@ -7,9 +7,10 @@ from analysis.answer_sets import sentences
 from analysis.answer_sets.best_and_worst import best_and_worst
 from analysis.answer_sets.gaps import head_gaps
 from analysis.answer_sets.heads import agreement, of_selected, pick, selected_heads
-from analysis.answer_sets.quality_curves import calibrate, correlations, quality_bins
+from analysis.answer_sets.quality_curves import correlations, quality_bins
 from analysis.answer_sets.separation import separation
 from analysis.answer_sets.sides import sides
+from analysis.calibration import calibrate
 from analysis.quality.judgement import Thresholds
 from rauq.labels import number
 from tests.analysis.answer_sets.made_up import HEADS, INFORMATIVE, LAYERS, made_up
@@ -29,7 +30,7 @@ def all_captions(means, quality):
         sentences.bins_caption(quality_bins(values, quality, resamples=9), correlations(values, quality, resamples=9)),
         sentences.separation_caption(separated),
         sentences.groups_caption(separated.labelled),
-        sentences.calibration_caption(calibrate(values, correct, count=9)),
+        sentences.calibration_caption(calibrate(values, correct)),
         sentences.selected_heads_caption(selected_heads(picks, range(LAYERS), HEADS)),
         sentences.agreement_caption(found),
     ]

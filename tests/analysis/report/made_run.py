@@ -32,7 +32,8 @@ def made_run(
 ):
     """A run with an answer for each of `quality` (A,), of `lengths` (A,) tokens, and `failures` examples more.
 
-    With `facts`, the last token of each answer carries the fact. All are in one shard, or in shards of `shard_size`.
+    With `facts`, the last token of each answer carries the fact. A {} in `question` is the number of the example. All
+    are in one shard, or in shards of `shard_size`.
     """
     folder.mkdir()
     quality = list(quality)
@@ -42,7 +43,7 @@ def made_run(
         Example(
             id=f"id {number}",
             prompt=f"{text}?",
-            question=question,
+            question=question.format(number),
             group=groups[number % len(groups)],
             references=references,
         )

@@ -43,7 +43,7 @@ def unfolded(page):
 @pytest.fixture
 def two(runs):
     """Two runs of one model."""
-    make(runs)
+    make(runs, question="question {}")
     make(runs, "third", quality=(1.0, 0.0) * 30)
     return runs
 
@@ -57,7 +57,7 @@ def test_the_score_is_ranked_under_the_current_settings(open_app, two, settings)
     uncertainty = rauq.score(trace(run, 4), settings).uncertainty
     values = np.array([rauq.score(trace(run, row), settings).uncertainty for row in range(45)])
     rank = rank_in_words(standing(uncertainty, values, run.answers["quality"].to_numpy() == 1))
-    assert f"{rank}. Of the 9 nearest," in text(page)
+    assert f"{rank}. Near this score, " in text(page)
     assert "Reference: the run small" in text(page)
     assert "for ranking, not a probability" in text(page)
     assert "reference_chart" in charts(page)
@@ -80,7 +80,9 @@ def test_it_says_why_there_is_no_rank(open_app):
 def test_a_run_of_one_quality_gives_a_rank_and_no_share(open_app, runs):
     make(runs, quality=(1.0,) * 24)
     page = unfolded(open_app(run="small", number="4"))
-    assert "unknown: all 24 answers are correct" in text(page)
+    assert "100 % of all 24 are correct; the share near this score is unknown: no questions with incorrect" in text(
+        page
+    )
     assert "24 answers of this model" in text(page)
 
 

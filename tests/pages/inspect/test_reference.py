@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import rauq
-from analysis.one_answer.standing import nearest_in_words, rank_in_words, standing, worth_in_words
+from analysis.calibration import share_in_words
+from analysis.one_answer.standing import rank_in_words, standing, worth_in_words
 from analysis.runs import library
 from analysis.runs.job import Status, only_job, read_status, write_status
 from analysis.runs.opened import open_run
@@ -22,6 +23,7 @@ from pages.ui.inspect.reference import (
     TABLE,
     UNDEFINED,
     Reference,
+    calibration,
     front,
     judged_payload,
     table,
@@ -198,7 +200,7 @@ def test_a_recorded_answer_has_the_rank_of_its_score(recorded):
         return
     expected = standing(score(trace).uncertainty, np.array(kept.uncertainties), np.array(kept.correct))
     assert found["standing"]["rank"] == rank_in_words(expected)
-    assert found["standing"]["nearest"] == nearest_in_words(expected)
+    assert found["standing"]["nearest"] == share_in_words(calibration(kept), score(trace).uncertainty)
     assert f"the table that came with the app, answers of {kept.model}" in found["standing"]["about"]
     json.dumps(found, allow_nan=False)
 
