@@ -12,6 +12,8 @@ from analysis.answer_sets.sides import Sides
 from analysis.stats import ranks, spearman
 from rauq.labels import number
 
+_PLACES = 9  # areas that are equal but for rounding tie
+
 
 class HeadSet(NamedTuple):
     """The mean attention (A, L, H) of all heads in A answers, and how these heads separate the answers."""
@@ -50,12 +52,12 @@ def carry_over(first: HeadSet, second: HeadSet, *, permutations: int = 1000, see
     reason = next((f"{side}, {one.found.labelled.reason}" for side, one in sides.items() if one.found.best is None), "")
     if reason:
         return _undefined(count, reason)
-    found = [one.found.auc.ravel() for one in (first, second)]
+    found = [one.found.auc.ravel().round(_PLACES) for one in (first, second)]
     low, high = _by_chance(found[0], second, permutations, seed)
     shared = sorted(set(strongest(first.found)) & set(strongest(second.found)))
     return CarryOver(
         num_heads=count,
-        correlation=spearman(*found),
+        correlation=round(spearman(*found), _PLACES),
         interval=_jackknife(first, second, seed),
         low=low,
         high=high,
@@ -122,8 +124,8 @@ def _by_chance(area: np.ndarray, second: HeadSet, permutations: int, seed: int) 
     """Where the correlation with an area (K,) lies in 95 of 100 random labellings of the second set."""
     flat = second.means.reshape(len(second.means), -1)
     drawn = areas_by_chance(flat, second.found.labelled, permutations=permutations, seed=seed)
-    found = [_correlation(ranks(area), ranks(one)) for one in drawn]
-    low, high = np.nanquantile(found, (0.025, 0.975)).tolist()
+    found = [_correlation(ranks(area), ranks(one)) for one in drawn.round(_PLACES)]
+    low, high = np.nanquantile(np.round(found, _PLACES), (0.025, 0.975)).tolist()
     return low, high
 
 

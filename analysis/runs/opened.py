@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -112,6 +113,13 @@ class Run:
     def lengths(self) -> np.ndarray:
         """Tokens of each answer (A,), thinking included."""
         return self.answers["num_tokens"].to_numpy(dtype=np.int64)
+
+    @cached_property
+    def clusters(self) -> np.ndarray:
+        """The question of each answer (A,), as a number: equal for answers to the same question."""
+        places: dict[str, int] = {}
+        questions = (self.examples[number].asked for number in self.answers["number"])
+        return np.array([places.setdefault(question, len(places)) for question in questions], dtype=np.int64)
 
     @property
     def part_starts(self) -> np.ndarray:

@@ -35,8 +35,11 @@ def heads(
 
     own = cache.means(run, alignment, tokens, 1)[rows]
     side, groups = sides(cache.quality_of(run, rows), thresholds), cache.group_names(run, rows)
-    found = separation(own, side, groups)
-    return found, separation(own, side, by_length(groups, run.lengths[rows])), held_out(own, found.labelled)
+    clusters = run.clusters[rows]
+    found, same = (
+        separation(own, side, within, clusters=clusters) for within in (groups, by_length(groups, run.lengths[rows]))
+    )
+    return found, same, held_out(own, found.labelled)
 
 
 @st.cache_resource(
@@ -50,7 +53,8 @@ def words(run: "Run", alignment: Alignment) -> "WordAttention":
     from analysis.runs.traces import answer_ids
 
     side = sides(run.answers["quality"].to_numpy(dtype=float), cache.usual_thresholds(run))
-    return word_attention(cache.batch(run, alignment), answer_ids(run), folds(run.answers["group"].tolist(), side))
+    fold = folds(run.answers["group"].tolist(), side, clusters=run.clusters)
+    return word_attention(cache.batch(run, alignment), answer_ids(run), fold)
 
 
 @st.cache_resource(
@@ -122,7 +126,7 @@ def head_set(run: "Run", rows: np.ndarray, alignment: Alignment, thresholds: "Th
 
     own = cache.means(run, alignment, "all", 1)[rows]
     side = sides(cache.quality_of(run, rows), thresholds)
-    return HeadSet(own, separation(own, side, cache.group_names(run, rows)))
+    return HeadSet(own, separation(own, side, cache.group_names(run, rows), clusters=run.clusters[rows]))
 
 
 def _candidates(
@@ -136,7 +140,8 @@ def _candidates(
     from analysis.methods.added_heads import candidates
 
     uncertainty, own = cache.scores(run, settings)[rows], cache.means(run, settings.alignment, "all", 1)[rows]
-    return candidates(run, rows, uncertainty=uncertainty, means=own, thresholds=thresholds, words=explained)
+    about: Any = {"thresholds": thresholds, "words": explained, "clusters": run.clusters}
+    return candidates(run, rows, uncertainty=uncertainty, means=own, **about)
 
 
 @st.cache_resource(

@@ -94,3 +94,16 @@ def test_heads_of_repeated_questions_do_not_carry_over_by_chance():
     found = [carry_over(head_set(seed), head_set(seed + 1000), permutations=100) for seed in range(SIMULATIONS)]
     assert sum(not one.low <= one.correlation <= one.high for one in found) <= MOST
     assert sum(one.probability < 0.05 for one in found) <= MOST
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nothing_is_claimed_where_no_labels_can_move(seed):
+    """One question of each size: its labels stay, so that chance is what is observed."""
+    rng = np.random.default_rng(seed)
+    clusters = np.repeat(np.arange(1, 9), np.arange(1, 9))
+    correct, means = rng.uniform(size=36) < 0.5, rng.normal(size=(36, 4, 6)).round(1)
+    found = separation(means, Sides(correct, ~correct), ["one"] * 36, clusters=clusters, permutations=20)
+    assert found.chance == pytest.approx(found.strength, abs=1e-5)
+    assert (found.beyond_chance, found.num_beyond) == (False, 0)
+    both = carry_over(HeadSet(means, found), HeadSet(means, found), permutations=20)
+    assert both.low <= both.correlation <= both.high
