@@ -189,15 +189,20 @@ def results(run: Run, settings: ReportSettings) -> Results:
         layer=layer,
         row=row,
         shown=best_and_worst(looked_at[:, row], quality, picks[:, row], k=settings.k, seed=seed),
-        gaps=head_gaps(looked_at, picks, outcome),
-        offset_gaps=head_gaps(_at_offsets(run, settings, row), np.repeat(picks[:, [row]], len(OFFSETS), 1), outcome),
+        gaps=head_gaps(looked_at, picks, outcome, clusters=run.clusters),
+        offset_gaps=head_gaps(
+            _at_offsets(run, settings, row),
+            np.repeat(picks[:, [row]], len(OFFSETS), 1),
+            outcome,
+            clusters=run.clusters,
+        ),
         bins=quality_bins(of_layer, quality, **drawn),
         correlations=correlations(of_layer, quality, **drawn),
         picks_note=picks_note(stored),
         picked=selected_heads(picks, layers, run.answerer.num_heads),
         agreement=agreement(picks, groups, layers, run.answerer.num_heads),
-        separation=separation(looked_at, outcome, groups, seed=seed),
-        same_length=separation(looked_at, outcome, by_length(groups, run.lengths), seed=seed),
+        separation=separation(looked_at, outcome, groups, clusters=run.clusters, seed=seed),
+        same_length=separation(looked_at, outcome, by_length(groups, run.lengths), clusters=run.clusters, seed=seed),
         added_heads=_added_heads(run, settings, thresholds, outcome),
         calibration=calibrate(run.uncertainty("rauq"), correct, clusters=question_clusters(run)),
         tokens=_tokens(run, settings, thresholds),
@@ -218,13 +223,15 @@ _ADDED = 5  # heads
 def _added_heads(run: Run, settings: ReportSettings, thresholds: Thresholds, outcome: Sides) -> AddedHeads:
     """RAUQ with heads over the whole answer, for any choice of tokens."""
     answers, rows = batch(run, settings.alignment), np.arange(len(run.answers))
+    fold = folds(run.answers["group"].tolist(), outcome, clusters=run.clusters)
     given = candidates(
         run,
         rows,
         uncertainty=rauq.score_many(answers, Settings(alignment=settings.alignment)).uncertainty,
         means=means(run, settings.alignment),
         thresholds=thresholds,
-        words=word_attention(answers, answer_ids(run), folds(run.answers["group"].tolist(), outcome)),
+        words=word_attention(answers, answer_ids(run), fold),
+        clusters=run.clusters,
     )
     return added_heads(given, k=_ADDED, thresholds=thresholds, resamples=settings.resamples, seed=settings.seed)
 

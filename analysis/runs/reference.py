@@ -93,7 +93,7 @@ def _worth(run: Run, collapse: Sequence[np.ndarray], about: Sequence[Tokens], ve
 def _heads(run: Run, verdicts: Sides) -> ReferenceHeads | None:
     """What the mean attention of each head says of the answers; None where no group has both sides."""
     weights = means(run)
-    found = separation(weights, verdicts, run.answers["group"].tolist())
+    found = separation(weights, verdicts, run.answers["group"].tolist(), clusters=run.clusters)
     if found.best is None:
         return None
     in_correct = np.nanmean(weights[verdicts.correct], axis=0, dtype=float)

@@ -203,7 +203,7 @@ def best(chosen: Chosen) -> None:
 
 def gap(chosen: Chosen) -> None:
     """Draw correct vs incorrect answers, in one layer and in all layers (figure 3a)."""
-    found = head_gaps(chosen.means(), chosen.picks(), chosen.sides)
+    found = head_gaps(chosen.means(), chosen.picks(), chosen.sides, clusters=chosen.run.clusters[chosen.rows])
     sentence(
         sentences.about_gap(found, chosen.column, chosen.layer), chosen, sentences.paper_effect(found, chosen.column)
     )
@@ -268,7 +268,7 @@ def by_distance(chosen: Chosen) -> None:
     """Draw correct vs incorrect answers by distance of the attended token (figure 3c)."""
     means = np.stack([chosen.means(offset=offset)[:, chosen.column] for offset in OFFSETS], axis=1)  # (n, 6, H)
     picks = np.repeat(chosen.picks()[:, [chosen.column]], len(OFFSETS), axis=1)
-    found = head_gaps(means, picks, chosen.sides)
+    found = head_gaps(means, picks, chosen.sides, clusters=chosen.run.clusters[chosen.rows])
     enough = with_enough(found, OFFSETS)
     sentence(sentences.about_distances(enough, chosen.layer), chosen)
     figure = distance_lines(enough, dark=is_dark())
