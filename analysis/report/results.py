@@ -38,7 +38,6 @@ from analysis.quality.measures import measure
 from analysis.runs.create import check_comparable
 from analysis.runs.opened import Run, TokenChoice, batch, means
 from analysis.runs.opened import picks as picks_of
-from analysis.runs.reference import question_clusters
 from analysis.runs.shard import OFFSETS
 from analysis.runs.timings import Cost, costs
 from analysis.runs.traces import answer_ids, fact_masks
@@ -204,7 +203,7 @@ def results(run: Run, settings: ReportSettings) -> Results:
         separation=separation(looked_at, outcome, groups, clusters=run.clusters, seed=seed),
         same_length=separation(looked_at, outcome, by_length(groups, run.lengths), clusters=run.clusters, seed=seed),
         added_heads=_added_heads(run, settings, thresholds, outcome),
-        calibration=calibrate(run.uncertainty("rauq"), correct, clusters=question_clusters(run)),
+        calibration=calibrate(run.uncertainty("rauq"), correct, clusters=run.clusters),
         tokens=_tokens(run, settings, thresholds),
         methods=method_results(run, thresholds, **drawn),
     )

@@ -46,14 +46,8 @@ def reference_scores(run: Run, settings: Settings | None = None, *, scored: Bloc
         longest=int(scored.lengths[known].max(initial=0)),
         token_collapse=_token_collapse([(collapse[row], about[row]) for row in np.flatnonzero(known)]),
         weak_point=_worth(run, collapse, about, verdicts),
-        clusters=tuple(question_clusters(run)[known].tolist()),
+        clusters=tuple(run.clusters[known].tolist()),
     )
-
-
-def question_clusters(run: Run) -> np.ndarray:
-    """A label (A,) of each answer of a run, equal for answers to one question."""
-    questions = [run.examples[row].asked for row in run.answers["number"]]
-    return np.unique(np.array(questions, dtype=object).astype(str), return_inverse=True)[1]
 
 
 def _stored(run: Run) -> np.ndarray:
@@ -82,9 +76,8 @@ def _worth(run: Run, collapse: Sequence[np.ndarray], about: Sequence[Tokens], ve
         weak_token(values, one.shown, one.fact if marked else named_tokens(one.texts, question)) if one.texts else None
         for values, one, question in zip(collapse, about, questions, strict=True)
     ]
-    clusters = question_clusters(run)
     incorrect, correct = (
-        weak_point_share([found[row] for row in np.flatnonzero(side)], clusters=clusters[side])
+        weak_point_share([found[row] for row in np.flatnonzero(side)], clusters=run.clusters[side])
         for side in (verdicts.incorrect, verdicts.correct)
     )
     return WeakPointWorth(incorrect=incorrect, correct=correct, marked=marked)

@@ -229,11 +229,10 @@ def calibration(run: "Run", settings: Settings, correct_above: float, rows: np.n
         InvalidInput: the settings need layers that the run does not store.
     """
     from analysis.calibration import calibrate
-    from analysis.runs.reference import question_clusters
 
     quality = run.answers["quality"].to_numpy(dtype=float)[rows]
     correct = np.where(np.isnan(quality), np.nan, quality > correct_above)
-    return calibrate(scores(run, settings)[rows], correct, clusters=question_clusters(run)[rows])
+    return calibrate(scores(run, settings)[rows], correct, clusters=run.clusters[rows])
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
