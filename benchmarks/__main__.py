@@ -39,6 +39,7 @@ BY_DEFAULT = {
     "page": "benchmarks.page",
     "tab_memory": "benchmarks.tab_memory",
     "dependencies": "benchmarks.dependencies",
+    "coverage": "benchmarks.coverage",
 }
 ON_REQUEST = {
     "gpu": "benchmarks.gpu",

@@ -142,7 +142,7 @@ class Subject:
         return command_of(self.id)
 
 
-RESULTS = (Subject("real_models", "Real models"),)
+RESULTS = (Subject("real_models", "Real models"), Subject("coverage", "Coverage"))
 MODELS = (Subject("models", "Models"),)
 REFERENCE = (Subject("reference", "Reference"),)
 SPEED = (

@@ -1,5 +1,6 @@
 """One line of the table of coverage."""
 
+import math
 from dataclasses import dataclass
 
 
@@ -19,3 +20,13 @@ class Row:
     simulations: int
     bound: float | None
     is_claim: bool
+
+    @property
+    def share(self) -> float:
+        """The hits among what was shown; nan where nothing was."""
+        return self.hits / self.shown if self.shown else math.nan
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the share is within the bound, which there has to be."""
+        return self.bound is not None and (self.share <= self.bound if self.is_claim else self.share >= self.bound)
