@@ -123,6 +123,12 @@ class ExamplesFile:
         except ValueError as error:
             raise self._damaged(error) from error
 
+    def asked(self, numbers: Sequence[int]) -> list[str]:
+        """What the examples of these ascending numbers ask, as `Example.asked`."""
+        first = min(numbers, default=0)
+        found = self.table(range(first, max(numbers, default=-1) + 1)).select(["question", "prompt"]).to_pydict()
+        return [found["question"][number - first] or found["prompt"][number - first] for number in numbers]
+
     def table(self, numbers: range) -> pa.Table:
         """The same as they are stored."""
         first, last = (bisect_right(self._ends, number) for number in (numbers.start, numbers.stop - 1))

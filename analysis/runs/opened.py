@@ -13,6 +13,7 @@ from safetensors import safe_open
 
 from analysis.answer_sets.heads import pick
 from analysis.datasets.example import Example
+from analysis.questions import clusters_of
 from analysis.runs.corrections import (
     Correction,
     add_correction,
@@ -38,7 +39,7 @@ from analysis.runs.shard import (
 from rauq.errors import InvalidInput, RunError
 from rauq.methods.table import METHODS
 from rauq.scoring.settings import Settings, window
-from rauq.trace.batch import Batch, Blocks
+from rauq.trace.batch import Batch, Blocks, similar_lengths
 from rauq.trace.trace import Alignment
 
 
@@ -115,11 +116,18 @@ class Run:
         return self.answers["num_tokens"].to_numpy(dtype=np.int64)
 
     @cached_property
+    def questions(self) -> tuple[str, ...]:
+        """What each answer (A,) was asked, without worked examples."""
+        numbers = self.answers["number"]
+        if not isinstance(self.examples, ExamplesFile):
+            return tuple(self.examples[number].asked for number in numbers)
+        parts = (numbers[shard.start : shard.start + shard.size].tolist() for shard in self.shards)
+        return tuple(asked for part in parts for asked in self.examples.asked(part))
+
+    @cached_property
     def clusters(self) -> np.ndarray:
-        """The question of each answer (A,), as a number: equal for answers to the same question."""
-        places: dict[str, int] = {}
-        questions = (self.examples[number].asked for number in self.answers["number"])
-        return np.array([places.setdefault(question, len(places)) for question in questions], dtype=np.int64)
+        """The question of each answer (A,), as a number: equal for answers to the same or a near-duplicate question."""
+        return clusters_of(self.questions)
 
     @property
     def part_starts(self) -> np.ndarray:
@@ -315,9 +323,6 @@ def about_machines(run: Run) -> str:
 
 TokenChoice = Literal["all", "fact", "other"]
 
-_MOST_PADDED, _MOST_TOKENS = 1.25, 2**17
-
-
 class Arrays(NamedTuple):
     """One answer of N tokens: weights 0 to K - 1 keys back (K, L', H, N + 1), logprobs and entropies (N,) in nats."""
 
@@ -400,21 +405,6 @@ def batch(run: Run, alignment: Alignment = "predicting") -> Blocks:
         if not empty[place]:
             _fill(*place_of[place], arrays, starts[place])
     return Blocks(batches=batches, places=places, **about)
-
-
-def similar_lengths(lengths: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Places of answers with these lengths (A,) in blocks, the shortest first.
-
-    The longest of a block has at most a quarter more tokens than its shortest, and padded to it, they all have at most
-    131,072: what is computed in between stays small.
-    """
-    blocks: list[list[int]] = []
-    for place in np.argsort(lengths, kind="stable").tolist():
-        length = lengths[place]
-        if not blocks or length > _MOST_PADDED * lengths[blocks[-1][0]] or length * len(blocks[-1]) >= _MOST_TOKENS:
-            blocks.append([])
-        blocks[-1].append(place)
-    return tuple(map(np.array, blocks))
 
 
 def _blank(num_heads: int, lengths: np.ndarray, empty: np.ndarray, about: Any) -> Batch:  # noqa: ANN401 - keywords

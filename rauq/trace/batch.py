@@ -11,6 +11,7 @@ from rauq.errors import Failure, InvalidInput
 from rauq.trace.parts import part_of
 from rauq.trace.trace import Alignment, Kind, Part, Trace
 
+_MOST_PADDED, _MOST_TOKENS = 1.25, 2**17
 _ROUNDING = 1e-2  # half precision may overstep a bound by this much
 
 
@@ -132,6 +133,21 @@ class Blocks(_OfOneModel):
 
 
 Answers = Batch | Blocks
+
+
+def similar_lengths(lengths: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Places of answers with these lengths (A,) in blocks, the shortest first.
+
+    The longest of a block has at most a quarter more tokens than its shortest, and padded to it, they all have at most
+    131,072: what is computed in between stays small.
+    """
+    blocks: list[list[int]] = []
+    for place in np.argsort(lengths, kind="stable").tolist():
+        length = lengths[place]
+        if not blocks or length > _MOST_PADDED * lengths[blocks[-1][0]] or length * len(blocks[-1]) >= _MOST_TOKENS:
+            blocks.append([])
+        blocks[-1].append(place)
+    return tuple(map(np.array, blocks))
 
 
 def _taken(one: Batch, rows: np.ndarray) -> Batch:

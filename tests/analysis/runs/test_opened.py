@@ -8,7 +8,8 @@ import pytest
 
 from analysis.answer_sets.heads import pick
 from analysis.methods.attention_permutation import control_of_groups
-from analysis.runs.opened import batch, means, open_run, picks, similar_lengths
+from analysis.runs.create import ExamplesFile
+from analysis.runs.opened import batch, means, open_run, part_of, picks
 from analysis.runs.shard import ALIGNMENTS, OFFSETS, answers_path
 from analysis.runs.traces import fact_masks, fact_tokens, trace, traces_in
 from rauq.errors import InvalidInput, RunError
@@ -168,22 +169,6 @@ def test_taking_all_answers_or_none_copies_nothing(uneven):
     assert score_many(nothing).uncertainty.shape == (0,)
 
 
-@pytest.mark.parametrize(
-    ("lengths", "sizes"),
-    [
-        ([60] * 2000, [2000]),
-        ([60] * 1999 + [1024], [1999, 1]),
-        ([1024] * 300, [128, 128, 44]),
-        ([10, 12, 13, 8], [2, 2]),
-        ([1, 2, 3], [1, 1, 1]),
-    ],
-)
-def test_blocks_hold_answers_of_similar_length_and_not_too_many(lengths, sizes):
-    blocks = similar_lengths(np.array(lengths))
-    assert [len(own) for own in blocks] == sizes
-    assert sorted(np.concatenate(blocks)) == list(range(len(lengths)))
-
-
 def nearly_tied(seed, num_tokens, *, thinking=None):
     """An answer in which heads 1 and 3 differ by less than half precision can tell, and 3 is ahead."""
     made = make_trace((b" w",) * num_tokens, num_layers=3, seed=seed, thinking=thinking)
@@ -231,3 +216,15 @@ def test_a_run_from_before_picks_were_stored_picks_by_its_means(alignment, tied)
     assert found.stored.tolist() == [False] * 4 + [True] * (len(run.answers) - 4)
     with pytest.raises(InvalidInput, match="alignment"):
         picks(run, "sideways")
+
+
+def test_answers_to_near_duplicate_questions_have_one_number_also_in_a_part_and_from_the_file(run):
+    asked = ["Who wrote Dune?", "Q: who wrote dune\nA:", "Who wrote Emma?"]
+    examples = tuple(replace(one, question=asked[at % 3]) for at, one in enumerate(run.examples))
+    given = replace(run, examples=examples)
+    assert given.clusters.tolist() == [{0: 0, 1: 0, 2: 1}[number % 3] for number in run.answers["number"]]
+    part = part_of(given, given.shards[1:])
+    rows = len(given.answers) - len(part.answers)
+    assert np.array_equal(np.equal.outer(part.clusters, part.clusters), np.equal.outer(*[given.clusters[rows:]] * 2))
+    assert replace(run, examples=ExamplesFile(run.folder)).questions == run.questions
+    assert part_of(replace(run, examples=ExamplesFile(run.folder)), run.shards[1:]).questions == run.questions[rows:]

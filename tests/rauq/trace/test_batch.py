@@ -5,6 +5,7 @@ import pytest
 
 import rauq
 from rauq import InvalidInput, NotCaptured, batch
+from rauq.trace.batch import similar_lengths
 from tests.answers import random_trace
 
 TRACES = [random_trace(n, seed=n) for n in (5, 1, 3)]
@@ -98,3 +99,19 @@ def test_taking_answers_keeps_theirs_alone(rows):
     for name in ("attention", "logprobs", "entropies"):
         np.testing.assert_array_equal(getattr(taken, name), getattr(answers, name)[chosen])
     np.testing.assert_array_equal(taken.head_means((0, 1)), answers.head_means((0, 1))[chosen])
+
+
+@pytest.mark.parametrize(
+    ("lengths", "sizes"),
+    [
+        ([60] * 2000, [2000]),
+        ([60] * 1999 + [1024], [1999, 1]),
+        ([1024] * 300, [128, 128, 44]),
+        ([10, 12, 13, 8], [2, 2]),
+        ([1, 2, 3], [1, 1, 1]),
+    ],
+)
+def test_blocks_hold_answers_of_similar_length_and_not_too_many(lengths, sizes):
+    blocks = similar_lengths(np.array(lengths))
+    assert [len(own) for own in blocks] == sizes
+    assert sorted(np.concatenate(blocks)) == list(range(len(lengths)))
