@@ -1,5 +1,6 @@
 """The architecture is as designed: import directions, libraries, file sizes, nothing unsafe; each rule is effective."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -101,6 +102,21 @@ def test_the_product_keeps_the_rules(rule, product):
 
 def test_no_file_is_long(product):
     assert architecture.too_long(product | read("tests")) == []
+
+
+def test_no_handler_in_a_component_can_cancel_an_event_by_what_it_returns():
+    """A function assigned to `onkeydown` that returned false kept every key out of a field."""
+    assigned = re.compile(r"\.on[a-z]+\s*=[^=]|onclick|addEventListener\(\"(?!keydown\")")
+    scripts = [path for path in (ROOT / "pages").rglob("*.js") if path.name != "events.js"]
+    assert len(scripts) > 20
+    assert [
+        f"{path}: {found[0]}" for path in scripts for found in assigned.finditer(path.read_text(encoding="utf-8"))
+    ] == []
+
+
+def test_tests_of_the_browser_type_as_persons_do():
+    filled = [path.name for path in (ROOT / "tests/browser").glob("*.py") if ".fill(" in path.read_text("utf-8")]
+    assert filled == [], "use tests.browser.typing.enter: fill() sets a value that no key could"
 
 
 def test_no_component_leaves_a_clean_up_to_streamlit():

@@ -4,6 +4,8 @@ import re
 
 from playwright.sync_api import expect
 
+from tests.browser.typing import enter
+
 PROMPT = "Q: In which country is Lyon?\nA: Lyon is in France.\nQ: In which country is Gliwice?\nA:"
 ENDLESS = "Once upon a time"  # which the embedded model goes on from for more than a hundred tokens
 
@@ -11,7 +13,7 @@ ENDLESS = "Once upon a time"  # which the embedded model goes on from for more t
 def ask(page, address, prompt=PROMPT):
     page.goto(f"{address}/?example=unknown-place")
     rested(page)
-    page.get_by_label("Prompt").fill(prompt)
+    enter(page.get_by_label("Prompt"), prompt)
     page.get_by_role("button", name="Generate").click()
     expect(
         page.locator(".source", has_text="Gliwice")

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from benchmarks.support.server import PATIENCE
 from tests.browser.conftest import DESKTOP
 from tests.browser.inspecting import rested
+from tests.browser.typing import enter
 
 # A canvas takes its size from its style; the views draw again when their own size changes, or what is selected.
 RESIZE = """([views], [width, height, room]) => {
@@ -28,7 +29,7 @@ def test_generate_without_a_prompt_leaves_the_page_working(own_page, server):
     own_page.goto(f"{server}/?example=unknown-place")
     rested(own_page)
     for _ in range(3):  # the views are hidden and shown again: not every time alike
-        own_page.get_by_label("Prompt").fill("")
+        enter(own_page.get_by_label("Prompt"), "")
         own_page.get_by_role("button", name="Generate").click()
         expect(own_page.get_by_text("There is no prompt.")).to_be_visible()
     own_page.get_by_role("button", name="Paste an answer").click()

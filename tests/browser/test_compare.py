@@ -8,6 +8,7 @@ from analysis.figures import looks
 from rauq.trace.trace import Alternative
 from tests.browser.comparing import cells, open_compare, open_fields, settled
 from tests.browser.inspecting import go_to
+from tests.browser.typing import enter
 from tests.traces import make_trace
 
 ATTACK = (
@@ -30,7 +31,7 @@ def upload(page, trace, name="answer.safetensors"):
 
 def test_journey_from_two_answers_to_a_branch_and_back(page, server):
     open_compare(page, server)
-    page.get_by_role("combobox", name="B", exact=True).fill("Common words")  # the open list draws only a part of itself
+    enter(page.get_by_role("combobox", name="B", exact=True), "Common words")  # the list draws only a part of itself
     page.get_by_role("option", name="Common words (correct)").click()
     expect(page).to_have_url(re.compile("b=example%3Aknown-words"))
     expect(page.locator(".texts .b .source")).to_contain_text("Every word of the sentence was common")

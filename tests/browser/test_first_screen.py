@@ -14,6 +14,7 @@ from rauq.recorded.answers import find_recorded
 from rauq.scoring import report
 from rauq.scoring.algorithm import confidence_of
 from tests.browser.inspecting import click_cell, rested
+from tests.browser.typing import enter
 
 PIXELS = """(canvas) => [...canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data].join()"""
 
@@ -68,13 +69,13 @@ def test_a_click_on_an_alternative_continues_the_answer_in_the_same_tracks(page,
 def test_a_correct_answer_is_typed_and_the_verdict_overruled(page, server):
     page.goto(f"{server}/inspect?example=unknown-place")
     rested(page)
-    page.get_by_label("Prompt").fill("Q: Where is Lima?\nA:")
+    enter(page.get_by_label("Prompt"), "Q: Where is Lima?\nA:")
     page.get_by_role("button", name="Generate").click()
     expect(page.locator(".source", has_text="Where is Lima")).to_be_visible()
     rested(page)
     badge = page.locator(".verdict .badge")
     expect(badge).to_have_text("Correct or not?")
-    page.get_by_label("Correct answer").fill("Atlantis <b>")
+    enter(page.get_by_label("Correct answer"), "Atlantis <b>")
     page.get_by_role("button", name="Judge").click()
     expect(badge).to_have_text("✕ Incorrect")
     expect(page.locator(".correct-answer")).to_have_text("Correct answer: Atlantis <b>")

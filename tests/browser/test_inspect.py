@@ -13,6 +13,7 @@ from rauq.recorded.answers import find_recorded, load_recorded
 from rauq.recorded.scores import scores_of
 from rauq.scoring.report import weak_points
 from tests.browser.inspecting import ask, click_cell, expect_selected, rested
+from tests.browser.typing import enter
 
 
 def test_journey_from_a_prompt_to_a_head(page, server):
@@ -128,7 +129,7 @@ def test_every_view_selects_and_all_follow(page, server):
     expect_selected(page, 0, 3)
     click_cell(page, 0, 3)  # a second click keeps it
     expect_selected(page, 0, 3)
-    page.get_by_label("Layer", exact=True).fill("2")
+    enter(page.get_by_label("Layer", exact=True), "2")
     page.get_by_label("Layer", exact=True).press("Enter")
     expect_selected(page, 2, 3)
     page.locator(".heads tbody tr").nth(1).click()

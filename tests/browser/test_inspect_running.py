@@ -6,14 +6,15 @@ from playwright.sync_api import expect
 
 from benchmarks.support.browser import open_drawer
 from tests.browser.inspecting import ENDLESS, PROMPT, go_to, rested
+from tests.browser.typing import enter
 
 
 def begin_long(page, address):
     page.goto(f"{address}/?example=unknown-place")
     rested(page)
-    page.get_by_label("Prompt").fill(ENDLESS)
+    enter(page.get_by_label("Prompt"), ENDLESS)
     open_drawer(page, "more")
-    page.get_by_label("Max new tokens").fill("1000")
+    enter(page.get_by_label("Max new tokens"), "1000")
     page.get_by_label("Max new tokens").press("Enter")
     expect(page.get_by_text("up to 1,000 new")).to_be_visible()
     page.keyboard.press("Escape")
@@ -53,7 +54,7 @@ def test_a_tab_that_is_loaded_again_finds_the_answer_that_it_asked_for(page, ser
 def test_control_and_enter_send_what_was_typed(page, server):
     page.goto(f"{server}/?example=unknown-place")
     rested(page)
-    page.get_by_label("Prompt").fill(PROMPT)
+    enter(page.get_by_label("Prompt"), PROMPT)
     page.get_by_label("Prompt").press("Control+Enter")
     expect(page.locator(".source", has_text="Gliwice")).to_be_visible()
 
@@ -61,7 +62,7 @@ def test_control_and_enter_send_what_was_typed(page, server):
 def test_rapid_clicks_are_one_generation_and_the_last_selection(page, server):
     page.goto(f"{server}/?example=unknown-place")
     rested(page)
-    page.get_by_label("Prompt").fill(PROMPT)
+    enter(page.get_by_label("Prompt"), PROMPT)
     page.get_by_role("button", name="Generate").click(click_count=5)
     expect(page.locator(".source", has_text="Gliwice")).to_be_visible()
     rested(page)
@@ -76,7 +77,7 @@ def test_back_leads_from_a_new_answer_to_the_one_before(page, server):
     page.goto(f"{server}/?example=unknown-place")
     rested(page)
     before = page.url
-    page.get_by_label("Prompt").fill(PROMPT)
+    enter(page.get_by_label("Prompt"), PROMPT)
     page.get_by_role("button", name="Generate").click()
     expect(page.locator(".source", has_text="Gliwice")).to_be_visible()
     expect(page).to_have_url(re.compile("kept="))

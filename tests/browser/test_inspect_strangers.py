@@ -4,6 +4,7 @@ from playwright.sync_api import expect
 
 from benchmarks.support.browser import open_drawer
 from tests.browser.inspecting import rested
+from tests.browser.typing import enter
 from tests.hostile import hostile_trace
 
 HOSTILE = (
@@ -16,8 +17,8 @@ def test_hostile_input_is_drawn_as_text(page, server):
     page.goto(f"{server}/?example=unknown-place")
     rested(page)
     page.get_by_role("button", name="Paste an answer").click()
-    page.get_by_role("textbox", name="Answer to score").fill(HOSTILE)
-    page.get_by_label("Prompt").fill(f"Q:{HOSTILE}\nA:")
+    enter(page.get_by_role("textbox", name="Answer to score"), HOSTILE)
+    enter(page.get_by_label("Prompt"), f"Q:{HOSTILE}\nA:")
     page.get_by_role("button", name="Score answer").click()
     expect(page.locator(".source", has_text="as given")).to_be_visible()
     rested(page)
@@ -74,7 +75,7 @@ def test_two_people_at_once_do_not_mix(page, server):
         for who, country in ((page, "Peru"), (other, "Japan")):
             who.goto(f"{server}/?example=unknown-place")
             rested(who)
-            who.get_by_label("Prompt").fill(f"Q: What is the capital of {country}?\nA:")
+            enter(who.get_by_label("Prompt"), f"Q: What is the capital of {country}?\nA:")
         for who in (page, other):
             who.get_by_role("button", name="Generate").click()
         for who, country in ((page, "Peru"), (other, "Japan")):

@@ -18,6 +18,7 @@ import pytest
 from playwright.sync_api import expect
 
 from benchmarks.support import server
+from tests.browser.typing import enter
 
 ROOT = Path(__file__).parents[2]
 # Without compression, which takes most of the time and changes no file.
@@ -193,7 +194,7 @@ def test_the_app_starts_a_job_from_its_page_and_ends_with_its_command(site, fold
         upload = {"name": "ten.csv", "mimeType": "text/csv", "buffer": CSV.encode()}
         page.locator("input[type=file]").set_input_files(upload)
         expect(page.get_by_text("10 rows accepted, 0 rows rejected.")).to_be_visible()
-        page.get_by_role("textbox", name="Name of the run").fill("mine")
+        enter(page.get_by_role("textbox", name="Name of the run"), "mine")
         page.get_by_role("textbox", name="Name of the run").press("Enter")
         page.get_by_role("button", name="Start").click()
         expect(page.locator(".st-key-run-mine").get_by_text("finished")).to_be_visible()

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from analysis.runs.library import FOLDER_VARIABLE
 from benchmarks.support.server import serving
+from tests.browser.typing import enter
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_a_reference_is_made_from_the_drawer_and_then_follows_the_settings(page,
     expect(page.locator(".judged .nearest")).to_contain_text("make a reference")
     opened(page)
     page.get_by_text("Make a reference", exact=True).click()
-    page.get_by_label("Number of questions").fill("20")
+    enter(page.get_by_label("Number of questions"), "20")
     page.get_by_label("Number of questions").press("Tab")
     expect(page.get_by_text("How long this takes is unknown")).to_be_visible()
     page.get_by_role("button", name="Start", exact=True).click()

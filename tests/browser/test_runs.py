@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from analysis.runs.library import FOLDER_VARIABLE
 from benchmarks.support.server import serving
+from tests.browser.typing import enter
 
 PLACES = ("Kyoto", "Porto", "Turin", "Cusco", "Izmir", "Gliwice")
 ROWS = "".join(f"{place},Q: In which country is {place}? A:,{place} is in Japan.,yes\n" for place in PLACES)
@@ -30,7 +31,7 @@ def test_from_a_file_to_a_run_that_outlives_the_page(page, runs_server):
     page.get_by_role("combobox", name="Reading").click()
     page.get_by_role("option", name="the prompts are in 'asked'").click()
     expect(page.get_by_text("6 rows accepted, 1 row rejected.")).to_be_visible()
-    page.get_by_role("textbox", name="Name of the run").fill("mine")
+    enter(page.get_by_role("textbox", name="Name of the run"), "mine")
     page.get_by_role("textbox", name="Name of the run").press("Enter")
     page.get_by_role("button", name="Start").click()
     expect(page).to_have_url(re.compile("run=mine"))

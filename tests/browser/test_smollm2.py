@@ -13,6 +13,7 @@ from rauq.checkpoints.loading import find_checkpoint
 from rauq.checkpoints.named import find_named
 from rauq.checkpoints.store import PLACE_VARIABLE
 from tests.browser.comparing import cells, open_compare, open_fields, settled
+from tests.browser.typing import enter
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +89,7 @@ def test_stop_keeps_the_partial_branch(page, server):
     """The list of planets goes on for ever from Venus, so it is still being generated when Stop is clicked."""
     open_compare(page, server, "?a=example:planets&b=example:canberra")
     open_fields(page, "Another prompt")
-    page.get_by_label("Max new tokens").fill("1000")
+    enter(page.get_by_label("Max new tokens"), "1000")
     page.get_by_label("Max new tokens").press("Enter")
     settled(page)
     page.get_by_role("tab", name="Branch off A").click()

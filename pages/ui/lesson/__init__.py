@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.ui.lesson import place
 from pages.ui.lesson.content import Content
+from pages.ui.shared.assets import joined, script
 
 KEY = "lesson"
 _HTML = """
@@ -34,8 +35,8 @@ _SCRIPTS = (
 _mount = st.components.v2.component(
     "lesson",
     html=_HTML,
-    css="\n".join((_FOLDER / f"{name}.css").read_text(encoding="utf-8") for name in ("lesson", "pictures", "game")),
-    js="\n".join((_FOLDER / "js" / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS),
+    css=joined(_FOLDER, "lesson.css", "pictures.css", "game.css"),
+    js=script(_FOLDER / "js", *(f"{name}.js" for name in _SCRIPTS)),
 )
 
 

@@ -11,6 +11,7 @@ import streamlit as st
 from analysis.figures import looks
 from analysis.two_answers.comparison import Columns, layer_and_head
 from pages.ui.compare.answers import Answer
+from pages.ui.shared.assets import joined, script
 from pages.ui.shared.figure_export import is_dark
 from rauq.labels import (
     NEWLINE,
@@ -36,9 +37,9 @@ _LONG = 60  # columns: longer strips use smaller type, and scroll
 _FOLDER = Path(__file__).parent
 _mount = st.components.v2.component(
     "compare_strips",
-    html=(_FOLDER / "strips.html").read_text(encoding="utf-8"),
-    css=(_FOLDER / "strips.css").read_text(encoding="utf-8"),
-    js=(_FOLDER / "strips.js").read_text(encoding="utf-8"),
+    html=joined(_FOLDER, "strips.html"),
+    css=joined(_FOLDER, "strips.css"),
+    js=script(_FOLDER, "strips.js"),
 )
 
 

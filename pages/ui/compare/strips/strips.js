@@ -20,24 +20,24 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
   const columns = data.columns.map((tokens, column) => drawColumn(tokens, column, data, buttons));
   for (const [place, button] of buttons) {
-    button.onmouseenter = button.onfocus = () => {
+    on(button, "mouseenter focus", () => {
       if (tip.dataset.silent !== place) showTip(tip, button, cellAt(data, place));
-    };
-    button.onmouseleave = button.onblur = () => { delete tip.dataset.silent; tip.hidePopover(); };
-    button.onkeydown = (event) => {
+    });
+    on(button, "mouseleave blur", () => { delete tip.dataset.silent; tip.hidePopover(); });
+    on(button, "keydown", (event) => {
       if (event.key === "Escape") tip.hidePopover();
       const target = neighbour(event.key, place, data, columns);
       if (target === null) return;
       event.preventDefault();
       makeReachable(buttons, target);
       buttons.get(target).focus();
-    };
+    });
     if (!button.classList.contains("still")) {
-      button.onclick = () => {
+      on(button, "click", () => {
         tip.dataset.silent = place; // the tip would cover the alternatives that the click opens
         tip.hidePopover();
         select(data.columns[columnOf(place)][0]);
-      };
+      });
     }
   }
   markSelected(buttons, data);
@@ -120,7 +120,7 @@ function withFolds(columns, data, grid) {
       button.setAttribute("aria-expanded", String(open));
       for (const column of columns.slice(first, end)) column.hidden = !open;
     };
-    button.onclick = () => paint(button.getAttribute("aria-expanded") !== "true");
+    on(button, "click", () => paint(button.getAttribute("aria-expanded") !== "true"));
     const selected = data.selected === null ? -1 : data.columns.findIndex(([token]) => token === data.selected);
     paint(grid.dataset[`open${first}`] === key || (selected >= first && selected < end));
     nodes.splice(first, 0, button);
@@ -222,7 +222,7 @@ function drawBranch(panel, { branches, selected, live }, setTriggerValue) {
     const bar = make("span", "bar");
     bar.style.setProperty("--share", share);
     button.append(make("span", "text", text), make("span", "value", value), bar);
-    button.onclick = () => setTriggerValue("branch", [selected, rank]);
+    on(button, "click", () => setTriggerValue("branch", [selected, rank]));
     return button;
   }));
   panel.replaceChildren(make("div", "title", title), choices);

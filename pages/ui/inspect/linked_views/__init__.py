@@ -16,6 +16,7 @@ import streamlit as st
 
 from analysis.figures import attention_scale
 from pages.ui.inspect.linked_views.tokens import bare_tokens, drawn_tokens
+from pages.ui.shared.assets import joined, script
 from rauq.labels import direction
 from rauq.scoring import report
 from rauq.scoring.report import Words, why_empty
@@ -146,15 +147,11 @@ KEY = "views"
 _FOLDER = Path(__file__).parent
 
 
-def _source(*names: str) -> str:
-    return "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in names)
-
-
 _component = st.components.v2.component(
     "linked_views",
-    html=_source("linked_views.html"),
-    css=_source("linked_views.css"),
-    js=_source(*(f"js/{path.name}" for path in sorted((_FOLDER / "js").glob("*.js")))),
+    html=joined(_FOLDER, "linked_views.html"),
+    css=joined(_FOLDER, "linked_views.css"),
+    js=script(_FOLDER / "js", *sorted(path.name for path in (_FOLDER / "js").glob("*.js"))),
 )
 
 

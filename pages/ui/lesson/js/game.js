@@ -51,7 +51,7 @@ function answerRow(puzzle, guess, onGuess) {
     button.type = "button";
     if (guess === null) {
       button.tabIndex = index ? -1 : 0;
-      button.onclick = () => onGuess(index);
+      on(button, "click", () => onGuess(index));
     } else {
       button.disabled = true;
       button.classList.toggle("invented", found(puzzle, index));
@@ -86,7 +86,7 @@ function reveal(puzzle, guess, next, onNext) {
   list.append(...verdicts);
   const button = make("button", "primary next-answer", next);
   button.type = "button";
-  button.onclick = onNext;
+  on(button, "click", onNext);
   box.append(make("p", "truth", `Invented: “${puzzle.parts[1].trim()}”. Correct: ${puzzle.reference}`), list, button);
   return box;
 }

@@ -96,9 +96,10 @@ function say(state) {
 
 function drawBar(state) {
   const bar = state.root.querySelector(".bar");
-  const control = (className, text, onclick) => {
+  const control = (className, text, act) => {
     const button = make("button", className, text);
-    Object.assign(button, { type: "button", onclick });
+    button.type = "button";
+    on(button, "click", act);
     return button;
   };
   const names = [...state.data.steps.map(({ title }, i) => (i ? `Step ${i}: ${title}` : `Why: ${title}`)), `The game: ${GAME.title}`];

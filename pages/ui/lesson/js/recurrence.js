@@ -17,11 +17,11 @@ function drawRecurrence({ lesson, stage }) {
   const choices = tokens.map((token, index) => {
     const button = make("button", "choice", token);
     button.type = "button";
-    button.onclick = button.onmouseenter = button.onfocus = () => {
+    on(button, "click mouseenter focus", () => {
       focus = index;
       choices.forEach((other, i) => other.setAttribute("aria-pressed", String(i === focus)));
       draw();
-    };
+    });
     button.setAttribute("aria-pressed", String(index === focus));
     return button;
   });
@@ -46,10 +46,10 @@ function alphaSlider(papers, onMove) {
     back.disabled = Number(slider.value) === papers;
     onMove(Number(slider.value));
   };
-  slider.oninput = move;
-  slider.onpointerup = () => slider.blur(); // so that the next arrow key changes the step
+  on(slider, "input", move);
+  on(slider, "pointerup", () => slider.blur()); // so that the next arrow key changes the step
   back.type = "button";
-  back.onclick = () => { slider.value = papers; move(); slider.focus(); };
+  on(back, "click", () => { slider.value = papers; move(); slider.focus(); });
   label.textContent = `alpha ${number(papers)}`;
   back.disabled = true;
   row.append(label, slider, back);

@@ -4,7 +4,7 @@ function drawScore(puzzles, guesses, onRestart) {
   const box = make("div", "game");
   const again = make("button", "primary restart", "Play again");
   again.type = "button";
-  again.onclick = onRestart;
+  on(again, "click", onRestart);
   box.append(scoreTable(puzzles, guesses), again);
   return box;
 }

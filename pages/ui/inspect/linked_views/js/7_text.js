@@ -39,9 +39,9 @@ function drawText(strip, data, act, kept) {
     const index = kept.length + place;
     const button = tokenButton(token, index);
     button.setAttribute("aria-disabled", String(data.live));
-    button.onmouseenter = button.onfocus = () => act.hover(index, button);
-    button.onmouseleave = button.onblur = () => act.leave();
-    button.onclick = () => act.toggle(index);
+    on(button, "mouseenter focus", () => act.hover(index, button));
+    on(button, "mouseleave blur", () => act.leave());
+    on(button, "click", () => act.toggle(index));
     if (data.thinking?.[0] === index) strip.append(foldButton(data, act), " ");
     wordFor(strip, data, index).append(button);
     if (token.endsLine) strip.append(make("span", "line"));
@@ -69,7 +69,7 @@ function foldButton(data, act) {
   const [start, stop] = data.thinking;
   const button = make("button", "fold", `thinking, ${stop - start} token${stop - start === 1 ? "" : "s"}`);
   button.type = "button";
-  button.onclick = () => act.fold();
+  on(button, "click", () => act.fold());
   return button;
 }
 
@@ -155,7 +155,7 @@ function drawLegend(legend, data, view, act) {
     choice.append(option);
   }
   choice.disabled = data.live;
-  choice.onchange = () => act.colour(choice.value);
+  on(choice, "change", () => act.colour(choice.value));
   const drawn = swatches.map((value) => {
     const swatch = make("span", "swatch", shown(value, places).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, ""));
     swatch.style.setProperty("--level", level(value));

@@ -90,7 +90,7 @@ function drawHeads(holder, data, act) {
     const area = known ? [picked.head < 0 || picked.five ? "–" : shown(known.auc[picked.row * data.numHeads + picked.head], 2)] : [];
     const cells = [picked.layer === data.scoreLayer ? `${picked.layer} (score)` : picked.layer, named, mean, ...area, margin, uncertainty];
     row.append(...cells.map((text) => make("td", "", String(text))));
-    row.onclick = () => act.select({ layer: picked.layer, head: Math.max(picked.head, 0) });
+    on(row, "click", () => act.select({ layer: picked.layer, head: Math.max(picked.head, 0) }));
   });
   holder.replaceChildren(table);
 }

@@ -30,11 +30,11 @@ function drawVerdict(part, { verdict, correctAnswer, source, canChange, asks, ty
   for (const button of part("overrule").querySelectorAll("button")) {
     const chosen = button.dataset.verdict === verdict;
     button.setAttribute("aria-pressed", String(chosen));
-    button.onclick = () => act.judge({ verdict: chosen ? null : button.dataset.verdict });
+    on(button, "click", () => act.judge({ verdict: chosen ? null : button.dataset.verdict }));
   }
   const judge = () => act.judge({ correct: part("correct-input").value });
-  part("judge").onclick = judge;
-  part("correct-input").onkeydown = (event) => event.key === "Enter" && !event.isComposing && judge();
+  on(part("judge"), "click", judge);
+  on(part("correct-input"), "keydown", (event) => event.key === "Enter" && !event.isComposing && judge());
 }
 
 // Correct below, incorrect above, and a line at this answer.
@@ -82,7 +82,7 @@ function drawWeak(holder, data, view, act) {
     chip.disabled = chosen || data.otherRuns;
     chip.append(make("span", "said", text.length > 1 ? text.replace(/^·/, "") : text), make("span", "share", `${shown(100 * share, share < 0.01 ? 1 : 0)} %`));
     chip.title = chosen ? "the token in the answer" : "Continue the answer from here with this token";
-    chip.onclick = () => act.goOn(token, choice);
+    on(chip, "click", () => act.goOn(token, choice));
     return chip;
   });
   const hint = chips.some((chip) => !chip.disabled) ? [make("span", "where how", "click to continue from there")] : [];
@@ -111,7 +111,7 @@ function steps({ weakPoints }, place, act) {
     const button = make("button", by > 0 ? "next-weak" : "last-weak", text);
     button.type = "button";
     button.setAttribute("aria-label", label);
-    button.onclick = () => act.select({ token: weakPoints[(at + by + weakPoints.length) % weakPoints.length] });
+    on(button, "click", () => act.select({ token: weakPoints[(at + by + weakPoints.length) % weakPoints.length] }));
     return button;
   };
   const count = make("span", "count", place >= 0 ? `${place + 1} of ${weakPoints.length}` : `${weakPoints.length} weak points`);

@@ -199,7 +199,7 @@ function describe({ part, data, act }, another) {
   part("chart-caption").textContent = data.captions.confidence;
   part("token-caption").textContent = data.captions.token;
   part("modes").querySelector("[data-mode=attention]").textContent = data.weightName;
-  for (const button of part("modes").children) button.onclick = () => act.mode(button.dataset.mode);
+  for (const button of part("modes").children) on(button, "click", () => act.mode(button.dataset.mode));
   part("modes").querySelector("[data-mode=auc]").hidden = !data.judged?.heads;
   part("auc-caption").textContent = data.judged?.heads ? ` ${aboutSelected(data)}` : "";
   part("offer").hidden = !data.offer;
@@ -334,20 +334,20 @@ function paintTokenBar({ part, data, view }) {
 
 function wire(stage) {
   const { part } = stage;
-  part("mark").onclick = () => mark(stage);
-  part("branch").onclick = () => tellOf(stage, "branch", { token: stage.view.token });
-  part("show-score").onclick = () => select(stage, { layer: stage.data.scoreLayer, head: null });
-  part("offer").onclick = () => tellOf(stage, "offer", {});
-  part("other-stop").onclick = () => tellOf(stage, "other_answer", { act: "stop" });
-  part("other-close").onclick = () => tellOf(stage, "other_answer", { act: "close" });
-  part("other-compare").onclick = () => tellOf(stage, "other_answer", { act: "compare" });
-  part("strip").onscroll = () => followScroll(stage);
+  on(part("mark"), "click", () => mark(stage));
+  on(part("branch"), "click", () => tellOf(stage, "branch", { token: stage.view.token }));
+  on(part("show-score"), "click", () => select(stage, { layer: stage.data.scoreLayer, head: null }));
+  on(part("offer"), "click", () => tellOf(stage, "offer", {}));
+  on(part("other-stop"), "click", () => tellOf(stage, "other_answer", { act: "stop" }));
+  on(part("other-close"), "click", () => tellOf(stage, "other_answer", { act: "close" }));
+  on(part("other-compare"), "click", () => tellOf(stage, "other_answer", { act: "compare" }));
+  on(part("strip"), "scroll", () => followScroll(stage));
   onOverview(stage, part("overview"));
-  part("whole").onclick = () => {
+  on(part("whole"), "click", () => {
     select(stage, { token: null });
     stage.root.focus({ preventScroll: true }); // the button has hidden itself
-  };
-  stage.root.onkeydown = (event) => pressed(stage, event);
+  });
+  on(stage.root, "keydown", (event) => pressed(stage, event));
   onNumber(stage, "layer-input", (asked) => ({ layer: nearest(stage.data.layers, asked) }));
   onNumber(stage, "head-input", (asked) => ({ layer: stage.view.layer, head: clamp(Math.round(asked), 0, stage.data.numHeads - 1) }));
   onCells(stage, part("layer-head"), {
@@ -381,16 +381,16 @@ function onOverview(stage, canvas) {
   const move = (event) => {
     if (event.buttons & 1) stage.act.first(stage.drawn.overview.axis.tokenAt(pointIn(canvas, event)[0]));
   };
-  canvas.onpointerdown = (event) => {
+  on(canvas, "pointerdown", (event) => {
     canvas.setPointerCapture(event.pointerId);
     move(event);
-  };
-  canvas.onpointermove = move;
+  });
+  on(canvas, "pointermove", move);
 }
 
 // An emptied field changes nothing: the selection stays and is written back into it.
 function onNumber(stage, name, change) {
-  stage.part(name).onchange = ({ target }) => select(stage, target.value === "" ? {} : change(Number(target.value)));
+  on(stage.part(name), "change", ({ target }) => select(stage, target.value === "" ? {} : change(Number(target.value))));
 }
 
 // The tracks show the head under the pointer, until it leaves the map or a click keeps it.
@@ -404,19 +404,19 @@ function peek(stage, cell) {
 }
 
 function onCells(stage, canvas, { find, say, choose }) {
-  canvas.onmousemove = (event) => {
+  on(canvas, "mousemove", (event) => {
     const cell = stage.data.live ? null : find(pointIn(canvas, event));
     canvas.style.cursor = cell ? "pointer" : "default";
     if (!cell) return stage.act.leave();
     const near = { left: event.clientX + 12, top: event.clientY - 8, bottom: event.clientY + 14 };
     lineTip(stage.part("tip"), ...say(cell), near);
-  };
-  canvas.onmouseleave = () => {
+  });
+  on(canvas, "mouseleave", () => {
     stage.act.leave();
     if (stage.view?.hovered) peek(stage, null);
-  };
-  canvas.onclick = (event) => {
+  });
+  on(canvas, "click", (event) => {
     const cell = stage.data.live ? null : find(pointIn(canvas, event));
     if (cell) select(stage, choose(cell));
-  };
+  });
 }

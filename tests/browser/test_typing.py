@@ -1,0 +1,154 @@
+"""Every text field of every page takes what is typed, pasted, composed and deleted, and no shortcut of the page fires.
+
+Pages are those of the navigation, and fields those that they show, at once or after one click on what opens.
+"""
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from benchmarks.support.browser import wait_until_idle
+from tests.browser.inspecting import ask
+
+ROOT = Path(__file__).parents[2]
+TYPED, COMPOSED = "aé1 ", "日本"
+_TEXTS = "input:not([type=file]):not([type=checkbox]):not([type=radio]):not([type=range]), textarea"
+# Plain fields of Streamlit that stand behind a choice which takes seconds; a new field has to be reached or named here.
+BEHIND_A_CHOICE = {
+    *("Number of best and of worst answers", "Folder of a copy", "Number of questions", "My own text", "Seed"),
+    *("Folder of the measure's weights", "Prompt (none: random tokens)"),
+}
+_WIDGETS = ("text_input", "text_area", "number_input", "chat_input")
+_OPENERS = "[aria-expanded=false]:not(input):visible, summary:visible"
+_NAME = """field => `${field.type} ${
+  field.getAttribute("aria-label") ?? field.labels?.[0]?.innerText ?? field.placeholder
+}`"""
+
+
+@dataclass(frozen=True)
+class Untouched:
+    """What a shortcut of the page would change."""
+
+    address: str
+    selected: int
+    marked: int
+
+
+def untouched(page):
+    return Untouched(page.url, *(page.locator(name).count() for name in (".token[aria-pressed=true]", ".token.wrong")))
+
+
+def keys_arrive(page, field):
+    """Type, paste, delete, compose, and leave the field with what it had."""
+    kind, before, had = field.get_attribute("type"), untouched(page), field.input_value()
+    typed, composed = ("1", "") if kind == "number" else (TYPED, COMPOSED)
+    everything = lambda: field.press("ControlOrMeta+a")  # noqa: E731
+    field.click()
+    everything()
+    page.keyboard.type(TYPED)
+    expect(field).to_have_value(typed)
+    everything()
+    page.keyboard.press("ControlOrMeta+x")
+    expect(field).to_have_value("")
+    page.keyboard.press("ControlOrMeta+v")
+    expect(field).to_have_value(typed)
+    everything()
+    page.keyboard.press("Backspace")
+    expect(field).to_have_value("")
+    compose(page, COMPOSED)
+    expect(field).to_have_value(composed)
+    everything()
+    page.keyboard.press("Backspace")
+    page.keyboard.insert_text(had)
+    if field.get_attribute("aria-expanded") == "true":
+        page.keyboard.press("Escape")  # the list of choices is over what the key would lead to
+    page.keyboard.press("Tab")
+    expect(field).not_to_be_focused()
+    wait_until_idle(page)
+    assert untouched(page) == before
+
+
+def compose(page, text):
+    """What an input method does: the text grows under the caret, and is then put in its place."""
+    session = page.context.new_cdp_session(page)
+    for end in range(1, len(text) + 1):
+        session.send("Input.imeSetComposition", {"text": text[:end], "selectionStart": end, "selectionEnd": end})
+    session.send("Input.insertText", {"text": text})
+    session.detach()
+
+
+def fields_of(page):
+    """The fields in sight, by name and kind."""
+    shown = page.locator(_TEXTS).filter(visible=True)
+    return {field.evaluate(_NAME): field for field in shown.all() if field.is_editable()}
+
+
+def try_new(page, tried, opener=None):
+    """Try the fields in sight that were not tried yet; `opener` shows them again where they were closed meanwhile."""
+    while True:
+        if opener is not None and opener.get_attribute("aria-expanded") == "false":
+            opener.click()
+            wait_until_idle(page)
+        new = {name: field for name, field in fields_of(page).items() if name not in tried}
+        if not new:
+            return
+        name, field = next(iter(new.items()))
+        field.evaluate("(field, place) => { field.dataset.tried = place; }", str(len(tried)))  # others come and go
+        keys_arrive(page, page.locator(f"[data-tried='{len(tried)}']"))
+        tried.add(name)
+
+
+def walk(page, tried):
+    """Try all fields in sight, then those that each opener shows."""
+    try_new(page, tried)
+    for place in range(page.locator(_OPENERS).count()):
+        opener = page.locator(_OPENERS).nth(place).element_handle()
+        opener.click()
+        wait_until_idle(page)
+        try_new(page, tried, opener)
+        page.keyboard.press("Escape")
+        wait_until_idle(page)
+
+
+def labels_of_fields():
+    """The labels of the fields that are written in the code of the pages."""
+    calls = [
+        node
+        for path in (ROOT / "pages").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _WIDGETS
+    ]
+    return {call.args[0].value for call in calls if isinstance(call.args[0], ast.Constant)}
+
+
+def at(page, address):
+    """Open a page, and wait until it is drawn."""
+    page.goto(address)
+    page.get_by_test_id("stTopNavLink").first.wait_for()
+    wait_until_idle(page)
+
+
+def choose(page, role, name):
+    page.get_by_role(role, name=name, exact=True).click()
+    wait_until_idle(page)
+
+
+def test_every_field_of_every_page_takes_keys(page, server):
+    at(page, server)
+    tried = set()
+    for address in [link.get_attribute("href") for link in page.get_by_test_id("stTopNavLink").all()]:
+        at(page, address)
+        walk(page, tried)
+    at(page, f"{server}/runs?view=new")
+    for name in ("Facts", "another"):
+        choose(page, "radio", name)
+        walk(page, tried)
+    ask(page, server)
+    try_new(page, tried)
+    assert any("Correct answer" in name for name in tried)
+    choose(page, "button", "Paste an answer")
+    try_new(page, tried)
+    missed = {label for label in labels_of_fields() if not any(label in name for name in tried)}
+    assert missed == BEHIND_A_CHOICE, sorted(tried)
