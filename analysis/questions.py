@@ -50,12 +50,22 @@ def clusters_of(questions: Sequence[str]) -> np.ndarray:
     questions have too, which are instructions. The clusters depend neither on the order of the questions nor on how
     often each is there. A question without words is the same as an equal one alone.
     """
+    labels: dict[str, int] = {}
+    return np.array([labels.setdefault(key, len(labels)) for key in keys_of(questions)], dtype=np.int64)
+
+
+def as_first_asked(questions: Sequence[str]) -> tuple[str, ...]:
+    """Each of A questions as the first of its cluster is asked: equal texts for near-duplicates."""
+    first: dict[str, str] = {}
+    return tuple(first.setdefault(key, text) for key, text in zip(keys_of(questions), questions, strict=True))
+
+
+def keys_of(questions: Sequence[str]) -> list[str]:
+    """What each of A questions asks, in plain words: equal for near-duplicates, as in `clusters_of`."""
     asked = {text: _asked(text) for text in dict.fromkeys(questions)}
     cores = _cores(list(dict.fromkeys(asked.values())))
-    labels: dict[object, int] = {}
-    keys = ((cores[own], own.choices) if own.sentences or own.choices else text.strip() for text, own in asked.items())
-    label_of = {text: labels.setdefault(key, len(labels)) for text, key in zip(asked, keys, strict=True)}
-    return np.array([label_of[text] for text in questions], dtype=np.int64)
+    keys = {text: "\n".join((" ".join(cores[own]), *own.choices)).strip() for text, own in asked.items()}
+    return [keys[text] or text.strip() for text in questions]
 
 
 _APOSTROPHES = str.maketrans(dict.fromkeys("`\u00b4\u02bc\u2032\u2018\u2019\u201b", "'"))

@@ -53,7 +53,7 @@ class Labelled:
     """A answers, with everything that a detector may use.
 
     `uncertainty` (A,): RAUQ; `means` (A, K): mean attention of each head; `length` (A,) in tokens. `texts` (A,):
-    question and answer; `questions` (A,) alone.
+    question and answer; `questions` (A,) alone, near-duplicates as the same text.
     """
 
     uncertainty: np.ndarray

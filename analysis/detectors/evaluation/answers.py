@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from analysis.normalisation import plain_words
 from analysis.quality.measures import measure
+from analysis.questions import as_first_asked
 from analysis.runs.opened import Run
 from analysis.runs.traces import traces_of
 from rauq.errors import InvalidInput, NotCaptured, RauqError
@@ -60,8 +60,8 @@ class SupervisedMethod(Protocol):
 class Answers:
     """A answers of one model, all with a quality.
 
-    `data` and `families` (A,): the names of the data set and of the family of each. `questions` (A,): what is asked,
-    without case and punctuation, so that one question has one text. `texts` (A,): question and answer. `lengths`
+    `data` and `families` (A,): the names of the data set and of the family of each. `questions` (A,): what is asked;
+    near-duplicates, in other data sets too, have one text. `texts` (A,): question and answer. `lengths`
     (A, 2): characters of the prompt and tokens of the answer. `quality` (A,): correct above `threshold`. `beside`: by
     id, the uncertainty (A,) of methods that are not fitted; nan where a run lacks it.
     """
@@ -127,17 +127,13 @@ def answers_of(runs: Sequence[Run], *, threshold: float | None = None) -> Answer
         raise InvalidInput(message)
     parts = [(run, rows_with_quality(run)) for run in runs]
     tables = [run.answers.iloc[rows] for run, rows in parts]
-    asked = [
-        [run.examples[number].asked for number in table["number"]]
-        for (run, _), table in zip(parts, tables, strict=True)
-    ]
-    questions = [question for own in asked for question in own]
+    questions = [run.questions[row] for run, rows in parts for row in rows]
     texts = [text for table in tables for text in table["answer"]]
     prompts = [len(prompt) for table in tables for prompt in table["prompt"]]
     return Answers(
-        data=tuple(name_of_data(run) for run, rows in parts for _ in rows),
+        data=tuple(name for name, (_, rows) in zip(names_of_data(runs), parts, strict=True) for _ in rows),
         families=tuple(name for table in tables for name in table["group"]),
-        questions=tuple(map(question_key, questions)),
+        questions=as_first_asked(questions),
         texts=tuple(f"{question}\n{text}" for question, text in zip(questions, texts, strict=True)),
         lengths=np.column_stack([prompts, np.concatenate([run.lengths[rows] for run, rows in parts])]).astype(float),
         quality=np.concatenate([table["quality"].to_numpy(dtype=float) for table in tables]),
@@ -146,9 +142,13 @@ def answers_of(runs: Sequence[Run], *, threshold: float | None = None) -> Answer
     )
 
 
-def name_of_data(run: Run) -> str:
-    """The name of the data set of a run, on one line."""
-    return running(run.manifest.request.data)
+def names_of_data(runs: Sequence[Run]) -> tuple[str, ...]:
+    """The names of the runs' data sets, each on one line; of different ones with one name, with the run's name too."""
+    names = [running(run.manifest.request.data) for run in runs]
+    return tuple(
+        f"{name} ({running(run.folder.name)})" if names.count(name) > 1 else name
+        for name, run in zip(names, runs, strict=True)
+    )
 
 
 def _check_runs(runs: Sequence[Run]) -> None:
@@ -159,15 +159,11 @@ def _check_runs(runs: Sequence[Run]) -> None:
         models = " and ".join(running(run.answerer.name) for run in (runs[0], other))
         message = f"The runs are of different models or revisions, {models}: a detector is fitted on one model."
         raise InvalidInput(message)
-    names = [name_of_data(run) for run in runs]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        message = f"Two runs are of the data set {twice}: give one run for each data set."
+    contents = [run.manifest.request.data_sha256 for run in runs]
+    if twice := next((run for run, own in zip(runs, contents, strict=True) if contents.count(own) > 1), None):
+        name = running(twice.manifest.request.data)
+        message = f"Two runs are of the data set {name}: give one run for each data set."
         raise InvalidInput(message)
-
-
-def question_key(question: str) -> str:
-    """A question without case, punctuation and accents, by which equal questions are recognised."""
-    return " ".join(plain_words(question)) or question.strip()
 
 
 def features_of(runs: Sequence[Run], method: SupervisedMethod) -> Features:

@@ -101,15 +101,16 @@ def detectors(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thr
     """
     from analysis.answer_sets.sides import sides
     from analysis.detectors import comparison as fitted
+    from analysis.questions import as_first_asked
 
     quality, texts = cache.quality_of(run, rows), run.answers["answer"].iloc[rows]
-    questions = [run.examples[number].asked for number in run.answers["number"].iloc[rows]]
+    questions = [run.questions[row] for row in rows]
     given = fitted.Labelled(
         uncertainty=cache.scores(run, settings)[rows],
         means=cache.means(run, settings.alignment, "all", 1)[rows].reshape(len(rows), -1).astype(float),
         length=run.lengths[rows].astype(float),
         texts=tuple(f"{question}\n{text}" for question, text in zip(questions, texts, strict=True)),
-        questions=tuple(questions),
+        questions=as_first_asked(questions),
         groups=tuple(cache.group_names(run, rows)),
         quality=quality,
         sides=sides(quality, thresholds),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from analysis.datasets.example import fingerprint
 from analysis.detectors.evaluation.answers import Answers, Features
 from analysis.runs.create import write_examples
 from analysis.runs.manifest import read_manifest, write_manifest
@@ -92,5 +93,6 @@ def asked_run(folder, *, data="one", families=("a", "b"), quality, **changes):
     examples = [replace(example, question=f"{data} {place}?") for place, example in enumerate(run.examples)]
     write_examples(folder, tuple(examples))
     manifest = read_manifest(folder)
-    write_manifest(folder, replace(manifest, name=folder.name, request=replace(manifest.request, data=data)))
+    request = replace(manifest.request, data=data, data_sha256=fingerprint(examples))
+    write_manifest(folder, replace(manifest, name=folder.name, request=request))
     return open_run(folder)

@@ -143,7 +143,7 @@ def test_features_are_those_of_the_answers_in_their_order(runs):
     assert len(own.values) == len(given.quality) == 119
     expected = [0.0, 1.0, 1.0] * 40
     assert given.quality.tolist() == [*expected[:59], *expected[:60]]
-    assert given.questions[0] == "1 0"  # numbers in words are digits
+    assert given.questions[0] == "one 0?"
     assert given.texts[59] == f"two 0?\n{runs[1].answers['answer'][0]}"
     assert own.values[0].shape == (2,)
     assert np.array_equal(own.values[0], own.values[59])  # the traces of both runs are drawn by the same seeds
@@ -174,6 +174,25 @@ def test_runs_that_do_not_go_together_are_refused(runs, tmp_path):
     for wrong in (-0.1, 1.0, np.nan):
         with pytest.raises(InvalidInput, match="threshold"):
             evaluate(runs, [Linear()], threshold=wrong)
+
+
+def with_data(run, data):
+    return replace(run, manifest=replace(run.manifest, request=replace(run.manifest.request, data=data)))
+
+
+def test_data_sets_are_told_apart_by_what_is_asked_and_not_by_name(runs):
+    found = answers_of([with_data(run, "answers.csv") for run in runs], threshold=0.5)
+    assert found.data_sets == ("answers.csv (first)", "answers.csv (second)")
+    with pytest.raises(InvalidInput, match=r"Two runs are of the data set answers\.csv"):
+        answers_of([with_data(runs[0], "answers.csv"), runs[0]], threshold=0.5)
+
+
+def test_near_duplicates_of_another_data_set_are_asked_alike(runs):
+    examples = tuple(replace(one, question=f"Q: {one.question.upper()}\nA:") for one in runs[0].examples)
+    again = replace(with_data(runs[1], "again"), examples=examples)
+    found = answers_of([runs[0], again], threshold=0.5)
+    assert found.questions[59:-1] == found.questions[:59]
+    assert plans(found)["out_of_domain"].dropped == 2 * 59
 
 
 def test_runs_of_measures_with_different_thresholds_need_one(runs):

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.detectors.evaluation.answers import question_key
 from analysis.detectors.evaluation.held_out import (
     SPLITS,
     Fold,
@@ -89,12 +88,6 @@ def test_what_cannot_be_split_says_why():
     assert "one question" in found["in_domain"].reason
     assert all(not found[split].folds and found[split].reason for split in SPLITS)
     assert found["in_domain"].tested.size == 0
-
-
-def test_equal_questions_have_one_key():
-    assert question_key("Who wrote  Émile?") == question_key("who wrote Emile")
-    assert question_key("2 + 2?") != question_key("2 - 2?")
-    assert question_key(" ?! ") == "?!"
 
 
 def test_answers_to_a_tested_question_are_left_out_of_the_fit():
