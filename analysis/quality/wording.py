@@ -128,7 +128,7 @@ class Wording:
         if _GOES_ON_SAFELY.match(after):
             return True
         found = _CAPITALISED_NEXT.match(after)
-        return bool(found) and found[1].casefold() in self.asked | self.own
+        return found is not None and found[1].casefold() in self.asked | self.own
 
 
 def wording(answer: str, *, question: str, names: Iterable[str], lists_are_known: bool = False) -> Wording:

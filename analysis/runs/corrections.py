@@ -25,15 +25,23 @@ _PATIENCE = 10.0  # seconds: another session holds the lock for as long as it ta
 
 @dataclass(frozen=True, kw_only=True)
 class Correction:
-    """The user's verdict on the answer to the example `number`; `answer_crc32` says which answer that was."""
+    """The user's verdict on the answer to the example `number`; `answer_crc32` says which answer that was.
+
+    `correct` is None for an answer that is left out.
+    """
 
     number: int
-    correct: bool
+    correct: bool | None
     answer_crc32: int
 
+    @property
+    def quality(self) -> float:
+        """1, 0, or nan for an answer that is left out."""
+        return math.nan if self.correct is None else float(self.correct)
 
-def correction(number: int, answer: str, *, correct: bool) -> Correction:
-    """A verdict on this answer to the example `number`."""
+
+def correction(number: int, answer: str, *, correct: bool | None) -> Correction:
+    """A verdict on this answer to the example `number`; None leaves it out."""
     return Correction(number=number, correct=correct, answer_crc32=crc32_of(answer))
 
 
@@ -107,8 +115,8 @@ def _content(path: Path) -> bytes:
 
 
 def _read(found: dict[str, Any]) -> tuple[Correction, ...]:
-    if found["schema"] != SCHEMA:
-        message = f"schema {reprlib.repr(found['schema'])}, and this version reads {SCHEMA}"
+    if found["schema"] not in (SCHEMA, _WITHOUT_LEFT_OUT):
+        message = f"schema {reprlib.repr(found['schema'])}, and this version reads {_WITHOUT_LEFT_OUT} and {SCHEMA}"
         raise ValueError(message)
     text = _text(found["corrections"])
     if found["crc32"] != crc32_of(text):
