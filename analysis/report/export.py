@@ -43,7 +43,6 @@ COLUMNS = pa.schema(
         ("stop_reason", pa.string()),
         ("quality", pa.float64()),
         ("quality_reason", pa.string()),
-        ("unclear", pa.bool_()),
         ("measured_quality", pa.float64()),
         ("corrected", pa.bool_()),
     ]
@@ -153,7 +152,7 @@ def _of_examples(run: Run, numbers: list[int]) -> dict[str, list[Any]]:
 def _of_answers(run: Run) -> dict[str, list[Any]]:
     """What only answers have, null for failures, and the errors of these."""
     answers, failures = run.answers, len(run.failures)
-    plain = ("answer", "num_tokens", "stop_reason", "unclear", "corrected")
+    plain = ("answer", "num_tokens", "stop_reason", "corrected")
     found = {name: [*answers[name], *[None] * failures] for name in plain}
     quality, reasons = _with_reasons(answers["quality"], answers["quality_reason"], failures=failures)
     measured, _ = _with_reasons(answers["measured_quality"], answers["quality_reason"], failures=failures)

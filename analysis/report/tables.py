@@ -109,7 +109,7 @@ def latex_text(text: str) -> str:
 _MOST_SHOWN = 10
 _OF_ANSWERS = [
     *("number", "id", "group", "stratum", "error_label", "prompt", "answer", "quality", "quality_reason"),
-    *("unclear", "measured_quality", "corrected"),
+    *("measured_quality", "corrected"),
     *("num_tokens", "num_fact_tokens", "stop_reason"),
 ]
 

@@ -300,7 +300,6 @@ def _answered(number: int, result: Evaluated, judgement: Judgement) -> Answered:
         quality=judgement.quality,
         quality_reason=judgement.reason,
         uncertainties=result.uncertainties,
-        unclear=judgement.unclear,
     )
 
 

@@ -25,23 +25,15 @@ _PATIENCE = 10.0  # seconds: another session holds the lock for as long as it ta
 
 @dataclass(frozen=True, kw_only=True)
 class Correction:
-    """The user's verdict on the answer to the example `number`; `answer_crc32` says which answer that was.
-
-    `correct` is None for an answer that is left out.
-    """
+    """The user's verdict on the answer to the example `number`; `answer_crc32` says which answer that was."""
 
     number: int
-    correct: bool | None
+    correct: bool
     answer_crc32: int
 
-    @property
-    def quality(self) -> float:
-        """1, 0, or nan for an answer that is left out."""
-        return math.nan if self.correct is None else float(self.correct)
 
-
-def correction(number: int, answer: str, *, correct: bool | None) -> Correction:
-    """A verdict on this answer to the example `number`; None leaves it out."""
+def correction(number: int, answer: str, *, correct: bool) -> Correction:
+    """A verdict on this answer to the example `number`."""
     return Correction(number=number, correct=correct, answer_crc32=crc32_of(answer))
 
 
@@ -115,8 +107,8 @@ def _content(path: Path) -> bytes:
 
 
 def _read(found: dict[str, Any]) -> tuple[Correction, ...]:
-    if found["schema"] not in (SCHEMA, _WITHOUT_LEFT_OUT):
-        message = f"schema {reprlib.repr(found['schema'])}, and this version reads {_WITHOUT_LEFT_OUT} and {SCHEMA}"
+    if found["schema"] != SCHEMA:
+        message = f"schema {reprlib.repr(found['schema'])}, and this version reads {SCHEMA}"
         raise ValueError(message)
     text = _text(found["corrections"])
     if found["crc32"] != crc32_of(text):

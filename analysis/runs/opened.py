@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
-from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -232,9 +231,6 @@ def about_sample(run: Run) -> str:
     )
 
 
-LEFT_OUT = "left out by hand"
-
-
 def _corrected(answers: pd.DataFrame, corrections: tuple[Correction, ...]) -> tuple[pd.DataFrame, int]:
     """The answers with the user's corrections applied, and how many corrections fit none of them."""
     numbers = answers["number"].to_numpy()
@@ -244,11 +240,10 @@ def _corrected(answers: pd.DataFrame, corrections: tuple[Correction, ...]) -> tu
         for row, one in zip(rows, corrections, strict=True)
         if row < len(numbers) and numbers[row] == one.number and fits(one, answers["answer"].iloc[row])
     ]
-    places = [row for row, _ in found]
+    places, qualities = [row for row, _ in found], [float(one.correct) for _, one in found]
     corrected = answers.assign(measured_quality=answers["quality"], corrected=False)
-    corrected.loc[places, "quality"] = [one.quality for _, one in found]
-    corrected.loc[places, "quality_reason"] = ["" if isfinite(one.quality) else LEFT_OUT for _, one in found]
-    corrected.loc[places, "unclear"] = False
+    corrected.loc[places, "quality"] = qualities
+    corrected.loc[places, "quality_reason"] = ""
     corrected.loc[places, "corrected"] = True
     return corrected, len(corrections) - len(found)
 
@@ -296,28 +291,14 @@ def correct_verdict(run: Run, number: int, *, correct: bool | None) -> None:
         InvalidInput: there is no such answer, or the verdicts of this run cannot be corrected.
         RunError: the corrections are damaged, or cannot be written.
     """
-    if correct is None:
-        _correctable(run, number)
-        remove_correction(run.folder, number)
-    else:
-        add_correction(run.folder, correction(number, _correctable(run, number), correct=correct))
-
-
-def leave_out(run: Run, number: int) -> None:
-    """Leave the answer to the example `number` out of every figure: nobody can say whether it is correct.
-
-    Raises:
-        InvalidInput, RunError: as `correct_verdict`.
-    """
-    add_correction(run.folder, correction(number, _correctable(run, number), correct=None))
-
-
-def _correctable(run: Run, number: int) -> str:
-    """The answer to the example `number`, if its verdict can be corrected."""
     rows = np.flatnonzero(run.answers["number"] == number)
     if reason := why_fixed(run) or ("" if rows.size else f"There is no answer {number} in this run."):
         raise InvalidInput(reason)
-    return str(run.answers["answer"].iloc[rows[0]])
+    if correct is None:
+        remove_correction(run.folder, number)
+    else:
+        answer = str(run.answers["answer"].iloc[rows[0]])
+        add_correction(run.folder, correction(number, answer, correct=correct))
 
 
 def about_corrections(run: Run) -> str:
