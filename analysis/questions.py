@@ -42,21 +42,42 @@ class Asked:
     choices: tuple[str, ...]
 
 
-def clusters_of(questions: Sequence[str]) -> np.ndarray:
+def clusters_of(questions: Sequence[str], *, apart: bool = False) -> np.ndarray:
     """A label (A,) for each of A questions, the same for equal and near-duplicate ones, counted from 0 as they come.
 
     Near-duplicates differ in case, punctuation, accents, articles and contractions (What's), in the order of their
     choices, in labels (Q: A:) and leftovers of a chat template, and in sentences before and after them that many other
     questions have too, which are instructions. The clusters depend neither on the order of the questions nor on how
-    often each is there. A question without words is the same as an equal one alone.
+    often each is there. A question without words is the same as an equal one alone. `apart`: only equal questions are
+    one cluster.
     """
     labels: dict[str, int] = {}
-    return np.array([labels.setdefault(key, len(labels)) for key in keys_of(questions)], dtype=np.int64)
+    keys = questions if apart else keys_of(questions)
+    return np.array([labels.setdefault(key, len(labels)) for key in keys], dtype=np.int64)
 
 
-def as_first_asked(questions: Sequence[str]) -> tuple[str, ...]:
-    """Each of A questions as the first of its cluster is asked: equal texts for near-duplicates."""
+def joined(questions: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """The different texts of each cluster that has several, the largest clusters first."""
+    found: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for key, text in zip(keys_of(questions), questions, strict=True):
+        found[key][text] = None
+    return tuple(sorted((tuple(texts) for texts in found.values() if len(texts) > 1), key=len, reverse=True))
+
+
+def about_joined(groups: Sequence[Sequence[str]], *, apart: bool) -> str:
+    """How many near-duplicate questions count as one, as a sentence; empty where there are none."""
+    if not groups:
+        return ""
+    texts, count = sum(map(len, groups)), len(groups)
+    how = "count as different questions" if apart else f"count as {count:,} question{'' if count == 1 else 's'}"
+    return f"{texts:,} near-duplicate questions {how}."
+
+
+def as_first_asked(questions: Sequence[str], *, apart: bool = False) -> tuple[str, ...]:
+    """Each of A questions as the first of its cluster is asked: equal texts for near-duplicates, unless `apart`."""
     first: dict[str, str] = {}
+    if apart:
+        return tuple(questions)
     return tuple(first.setdefault(key, text) for key, text in zip(keys_of(questions), questions, strict=True))
 
 

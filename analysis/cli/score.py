@@ -34,7 +34,9 @@ from analysis.methods.comparison import WITHIN
 from analysis.methods.tables import ranking_table
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
+from analysis.questions import about_joined
 from analysis.runs import answering
+from analysis.runs.corrections import treat_apart
 from analysis.runs.create import about_unknown_methods, bytes_per_answer, named, prepare, request_for
 from analysis.runs.job import Status
 from analysis.runs.manifest import FEWEST_OFFSETS, Request
@@ -118,10 +120,16 @@ def print_summary(console: Console, run: Run) -> None:
         console.print(unknown, soft_wrap=True)
     if more := groups_note(run.answers["group"]):
         console.print(more)
-    for said in filter(None, (about_corrections(run), about_machines(run))):
+    for said in filter(None, (_about_questions(run), about_corrections(run), about_machines(run))):
         console.print(said, soft_wrap=True)
     for fault in run.faults:
         console.print(Text(running(fault)), soft_wrap=True)
+
+
+def _about_questions(run: Run) -> str:
+    """How many near-duplicate questions count as one, and how to change that; empty where there are none."""
+    said, other = about_joined(run.joined, apart=run.apart), "joined" if run.apart else "apart"
+    return f"{said} To change that: --resume --questions {other}." if said else ""
 
 
 def _answers(found: pd.DataFrame, thresholds: Thresholds) -> Table:
@@ -212,6 +220,8 @@ def score(options: argparse.Namespace) -> int:
     source = _source(options, own)
     with _workspace(options.out) as space, _signals(options.parent) as asked, shown(console) as tell:
         _prepare(options, space, own, console)
+        if options.questions:
+            treat_apart(space.folder, apart=options.questions == "apart")
         how: Any = {"own": own, "source": source, "mixed": options.mixed}
         status = work(space.folder, on_progress=space.reporting(tell), cancel=asked, **how)
     if status.state == "stopped":

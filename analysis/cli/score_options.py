@@ -76,6 +76,11 @@ def add_score_options(score: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--models-per-gpu", type=int, default=1, metavar="N", help="with --on: models that share a GPU; default 1"
     )
+    how.add_argument(
+        "--questions",
+        choices=("joined", "apart"),
+        help="whether near-duplicate questions count as one (default) or as different ones, in this run from now on",
+    )
     how.add_argument("--batch-size", type=int, metavar="B", help="examples in a batch; default 8")
     how.add_argument(
         "--max-new-tokens", type=int, metavar="N", help="maximum answer length; default: that of the data set, else 128"

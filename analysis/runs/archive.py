@@ -32,6 +32,7 @@ from analysis.runs.manifest import (
     LONGEST_REASON,
     MANIFEST,
     MOST_EXAMPLES,
+    QUESTIONS_APART,
     TIMINGS,
     cannot_write,
     is_exported,
@@ -96,6 +97,7 @@ class Bounds:
             MANIFEST: LARGEST_MANIFEST,
             CORRECTIONS: min(corrections.LARGEST, _CORRECTION * (self.rows + 1)),
             TIMINGS: _TIMES * (self.rows + 1),
+            QUESTIONS_APART: 0,
         }
         return small.get(name, self.unpacked)
 

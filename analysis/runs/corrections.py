@@ -1,4 +1,4 @@
-"""Verdicts that the user corrected, kept in a file beside the shards of a run, which stay as they are."""
+"""What the user corrected of a run, kept beside its shards, which stay as they are: verdicts, and joined questions."""
 
 import json
 import reprlib
@@ -11,7 +11,15 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from analysis.runs.manifest import CORRECTIONS, CORRECTIONS_LOCK, MOST_EXAMPLES, cannot_write, content_of, write_whole
+from analysis.runs.manifest import (
+    CORRECTIONS,
+    CORRECTIONS_LOCK,
+    MOST_EXAMPLES,
+    QUESTIONS_APART,
+    cannot_write,
+    content_of,
+    write_whole,
+)
 from analysis.typed_json import parsed
 from rauq.errors import RunError
 
@@ -95,6 +103,27 @@ def remove_corrections(folder: Path) -> None:
     """
     with _locked(folder):
         _write(folder, [])
+
+
+def are_apart(folder: Path) -> bool:
+    """Whether the user treats near-duplicate questions of a run as different ones."""
+    return (folder / QUESTIONS_APART).exists()
+
+
+def treat_apart(folder: Path, *, apart: bool) -> None:
+    """Treat near-duplicate questions of a run as different ones, or as one question again.
+
+    Raises:
+        RunError: the folder cannot be written.
+    """
+    path = folder / QUESTIONS_APART
+    try:
+        if apart:
+            path.touch()
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise cannot_write(path, error) from error
 
 
 def _content(path: Path) -> bytes:

@@ -352,6 +352,7 @@ def _check(manifest: Manifest) -> None:
 
 TIMINGS = "timings.jsonl"
 CORRECTIONS, CORRECTIONS_LOCK = "corrections.json", "corrections.lock"
+QUESTIONS_APART = "questions.apart"  # an empty file: near-duplicate questions are treated as different ones
 SUPERVISED = "supervised.json"  # how detectors rank its answers: made from the run, and no part of it
 
 INDEX = "index.arrow"  # made from the shards, and no part of the run
@@ -359,7 +360,7 @@ INDEX = "index.arrow"  # made from the shards, and no part of the run
 _NUMBER = r"(?:\d{5}|[1-9]\d{5,6})"  # of a shard: five digits, and more where it needs more
 _OF_A_RUN = re.compile(
     rf"manifest\.json|examples\.parquet|answers-{_NUMBER}\.parquet|(?:traces|extras)-{_NUMBER}\.safetensors"
-    r"|corrections\.json|methods-[a-z][a-z0-9_]{0,63}\.parquet",
+    r"|corrections\.json|questions\.apart|methods-[a-z][a-z0-9_]{0,63}\.parquet",
     re.ASCII,
 )
 _JOB_FILES = re.compile(
@@ -409,7 +410,9 @@ def state_of(folder: Path) -> tuple[int, int, int]:
     return len(written), max(written, default=0), _checksum(folder / CORRECTIONS)
 
 
-_DECIDES = re.compile(r"manifest\.json|examples\.parquet|answers-.*\.parquet|(?:traces|extras)-.*\..*", re.DOTALL)
+_DECIDES = re.compile(
+    r"manifest\.json|questions\.apart|examples\.parquet|answers-.*\.parquet|(?:traces|extras)-.*\..*", re.DOTALL
+)
 
 
 def _checksum(path: Path) -> int:

@@ -13,10 +13,11 @@ from safetensors import safe_open
 
 from analysis.answer_sets.heads import pick
 from analysis.datasets.example import Example
-from analysis.questions import clusters_of
+from analysis.questions import clusters_of, joined
 from analysis.runs.corrections import (
     Correction,
     add_correction,
+    are_apart,
     correction,
     crc32_of,
     fits,
@@ -62,7 +63,8 @@ class Run:
     `reasons` (A x these methods) say why one is nan, "" where it is not. `shards` are those that are whole, and
     `faults` say what is wrong with others. `outdated_corrections`: how many are of answers that are no longer there.
     `is_indexed`: the table is that of an index, and checksums are compared when a shard is read. `whole`: answers and
-    shards of the run that this is a sample of; None where it is none.
+    shards of the run that this is a sample of; None where it is none. `apart`: the user treats near-duplicate questions
+    as different ones.
     """
 
     folder: Path
@@ -77,6 +79,7 @@ class Run:
     outdated_corrections: int = 0
     is_indexed: bool = False
     whole: tuple[int, int] | None = None
+    apart: bool = False
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -126,8 +129,13 @@ class Run:
 
     @cached_property
     def clusters(self) -> np.ndarray:
-        """The question of each answer (A,), as a number: equal for answers to the same or a near-duplicate question."""
-        return clusters_of(self.questions)
+        """The question of each answer (A,), as a number: equal for the same question, and for near-duplicates."""
+        return clusters_of(self.questions, apart=self.apart)
+
+    @cached_property
+    def joined(self) -> tuple[tuple[str, ...], ...]:
+        """The near-duplicate questions of this run, the largest groups first, whether they count as one or not."""
+        return joined(self.questions)
 
     @property
     def part_starts(self) -> np.ndarray:
@@ -180,6 +188,7 @@ def open_run(folder: Path | str) -> Run:
         faults=tuple(faults),
         outdated_corrections=outdated,
         is_indexed=is_indexed,
+        apart=are_apart(folder),
     )
 
 

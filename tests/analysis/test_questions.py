@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.datasets.facts.tables import facts
-from analysis.questions import clusters_of
+from analysis.questions import about_joined, as_first_asked, clusters_of, joined
 
 FACTS = [fact.question for fact in facts()][::5]
 
@@ -103,3 +103,14 @@ def test_a_passage_and_a_question_about_it_are_both_asked(passages, form, sign):
 
 def test_no_questions_have_no_clusters():
     assert clusters_of([]).shape == (0,)
+
+
+def test_joined_questions_are_listed_and_counted_and_can_be_kept_apart():
+    asked = ["Who?", "What is it?", "who", "Who?", "Q: Who?", "What\u2019s it", "When?"]
+    groups = joined(asked)
+    assert groups == (("Who?", "who", "Q: Who?"), ("What is it?", "What\u2019s it"))
+    assert about_joined(groups, apart=False) == "5 near-duplicate questions count as 2 questions."
+    assert about_joined((), apart=False) == ""
+    assert clusters_of(asked, apart=True).tolist() == [0, 1, 2, 0, 3, 4, 5]
+    assert as_first_asked(asked) == ("Who?", "What is it?", "Who?", "Who?", "Who?", "What is it?", "When?")
+    assert as_first_asked(asked, apart=True) == tuple(asked)

@@ -61,9 +61,10 @@ class Answers:
     """A answers of one model, all with a quality.
 
     `data` and `families` (A,): the names of the data set and of the family of each. `questions` (A,): what is asked;
-    near-duplicates, in other data sets too, have one text. `texts` (A,): question and answer. `lengths`
-    (A, 2): characters of the prompt and tokens of the answer. `quality` (A,): correct above `threshold`. `beside`: by
-    id, the uncertainty (A,) of methods that are not fitted; nan where a run lacks it.
+    near-duplicates, in other data sets too, have one text, unless the user treats them as different in a run. `texts`
+    (A,): question and answer. `lengths` (A, 2): characters of the prompt and tokens of the answer. `quality` (A,):
+    correct above `threshold`. `beside`: by id, the uncertainty (A,) of methods that are not fitted; nan where a run
+    lacks it.
     """
 
     data: tuple[str, ...]
@@ -133,7 +134,7 @@ def answers_of(runs: Sequence[Run], *, threshold: float | None = None) -> Answer
     return Answers(
         data=tuple(name for name, (_, rows) in zip(names_of_data(runs), parts, strict=True) for _ in rows),
         families=tuple(name for table in tables for name in table["group"]),
-        questions=as_first_asked(questions),
+        questions=as_first_asked(questions, apart=any(run.apart for run in runs)),
         texts=tuple(f"{question}\n{text}" for question, text in zip(questions, texts, strict=True)),
         lengths=np.column_stack([prompts, np.concatenate([run.lengths[rows] for run, rows in parts])]).astype(float),
         quality=np.concatenate([table["quality"].to_numpy(dtype=float) for table in tables]),

@@ -47,9 +47,9 @@ def _arrays(run: "Run") -> tuple[object, ...]:
 
 
 def _verdicts(run: "Run") -> tuple[object, ...]:
-    """Return the same with the verdicts that the user corrected."""
+    """Return the same with what the user corrected: verdicts, and whether near-duplicate questions are one."""
     corrected = run.answers.loc[run.answers["corrected"], ["number", "quality"]]
-    return *_arrays(run), corrected.to_numpy(dtype=float).tobytes()
+    return *_arrays(run), run.apart, corrected.to_numpy(dtype=float).tobytes()
 
 
 BY_ARRAYS: Mapping[str | type[Any], Callable[[Any], Any]] = MappingProxyType({_RUN: _arrays})

@@ -110,7 +110,7 @@ def detectors(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thr
         means=cache.means(run, settings.alignment, "all", 1)[rows].reshape(len(rows), -1).astype(float),
         length=run.lengths[rows].astype(float),
         texts=tuple(f"{question}\n{text}" for question, text in zip(questions, texts, strict=True)),
-        questions=as_first_asked(questions),
+        questions=as_first_asked(questions, apart=run.apart),
         groups=tuple(cache.group_names(run, rows)),
         quality=quality,
         sides=sides(quality, thresholds),

@@ -23,6 +23,7 @@ from pages.ui.host import cache, hosting, uploads
 from pages.ui.host.hosting import without_folders
 from pages.ui.host.session_runs import counted, free_name, make_room, progress, runs_folder
 from pages.ui.runs import query
+from pages.ui.runs.joined_questions import joined_questions
 from pages.ui.runs.new_run import attempt, begin, open_form, problem
 from pages.ui.shared import state as shared_state
 from pages.ui.shared.errors import in_full, message_text, printable, show_error
@@ -175,6 +176,7 @@ def details(run: Listed) -> None:
     if run.manifest is not None:
         st.text(about_request(run.manifest))
     corrected_verdicts(run)
+    joined_questions(run)
     if run.status is not None and run.status.state in _WRONG:
         _log(run)
     if run.status is not None and run.status.failed and run.status.state not in WORKING:

@@ -14,6 +14,7 @@ from analysis.answer_sets.sides import sides as sides_of
 from analysis.exports.csv_text import csv_table
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
+from analysis.questions import about_joined
 from analysis.runs.opened import Run, about_corrections, about_machines, about_sample
 from analysis.runs.shard import answers_path
 from pages.ui.host import cache, runs
@@ -116,7 +117,8 @@ def sentence(text: str, chosen: ChosenAnswers, more: str = "") -> None:
     st.header(text.removesuffix("."), anchor=False)
     about = about_counts(counts(chosen), chosen.thresholds, can_move_thresholds=chosen.can_move_thresholds)
     run = chosen.run
-    said = " ".join(filter(None, [about, about_corrections(run), about_machines(run), about_sample(run)]))
+    joined = about_joined(run.joined, apart=run.apart)
+    said = " ".join(filter(None, [about, joined, about_corrections(run), about_machines(run), about_sample(run)]))
     st.caption("  \n".join(filter(None, [more, said])))
 
 
