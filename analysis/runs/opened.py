@@ -332,6 +332,7 @@ def about_machines(run: Run) -> str:
 
 TokenChoice = Literal["all", "fact", "other"]
 
+
 class Arrays(NamedTuple):
     """One answer of N tokens: weights 0 to K - 1 keys back (K, L', H, N + 1), logprobs and entropies (N,) in nats."""
 
