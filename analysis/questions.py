@@ -4,6 +4,7 @@ Questions are joined where they ask in the same words, whatever their case, punc
 similarity would not do: two facts differ in one word, and an appended instruction has many.
 """
 
+import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -79,6 +80,14 @@ def as_first_asked(questions: Sequence[str], *, apart: bool = False) -> tuple[st
     if apart:
         return tuple(questions)
     return tuple(first.setdefault(key, text) for key, text in zip(keys_of(questions), questions, strict=True))
+
+
+def hashes_of(questions: Sequence[str]) -> np.ndarray:
+    """A hash (A,) of each of A questions as uint64, the same for near-duplicates: it stands for them in files."""
+    digests = (
+        hashlib.blake2b(key.encode(errors="surrogatepass"), digest_size=8).digest() for key in keys_of(questions)
+    )
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
 
 
 def keys_of(questions: Sequence[str]) -> list[str]:

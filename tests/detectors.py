@@ -85,6 +85,7 @@ def made_up_detector(method, *, seed=0, **changes):
         "answers": 40,
         "threshold": 0.5,
         "fitted": MADE_UP[method](np.random.default_rng(seed)),
+        "questions": np.array([3, 2**64 - 1], dtype=np.uint64),
     }
     return Detector(**(fields | changes))
 

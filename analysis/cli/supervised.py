@@ -52,6 +52,7 @@ def answers_of(run: Run) -> Answers:
         ),
         layers=run.stored_layers,
         traces=traces_of(run),
+        questions=run.questions,
         quality=run.answers["quality"].to_numpy(dtype=float),
         threshold=measure(run.manifest.request.quality).thresholds.roc,
     )

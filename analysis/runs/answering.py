@@ -351,7 +351,7 @@ def add_methods(
     """
     with only_job(folder):
         run = open_run(folder)
-        check_unseen(detectors, run.manifest.request.data)
+        check_unseen(detectors, run.questions)
         judges = replace(judges, detectors=load_detectors(detectors))
         _check_finished(run)
         _check_possible(run, methods, judges)

@@ -332,6 +332,7 @@ def request_for(data: DataSet, *, model: str, **changes: Any) -> Request:  # noq
     )
     request = replace(meant, **{name: value for name, value in changes.items() if value is not None})
     _check(request)
+    check_unseen(request.detectors, [example.asked for example in data.examples])
     request = replace(request, idf=request.idf or own_idf(request))
     batches = max(1, round(request.shard_size / request.batch_size))
     return replace(request, shard_size=batches * request.batch_size)
@@ -378,7 +379,6 @@ def _check(request: Request) -> None:
         raise InvalidInput(message)
     given = [*(note.id for note in request.own_methods), *(file.method for file in request.detectors)]
     check_methods(request.methods, given)
-    check_unseen(request.detectors, request.data)
     check_judges(request)
     _check_revision(request)
     _check_kept(request)

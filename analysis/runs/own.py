@@ -15,11 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Self, get_args
 
+import numpy as np
 from pydantic import Field
 
 from analysis.datasets.example import Example
+from analysis.questions import hashes_of
 from rauq.detectors.detector import MOST_SETS, Detector
 from rauq.errors import InvalidInput, RunError
+from rauq.labels import shortened
 from rauq.methods.method import NEEDS, Direction, Method, Need, Uncertainty
 from rauq.methods.table import METHODS
 from rauq.trace.trace import Extra
@@ -98,17 +101,20 @@ def _detector_file(method: str, path: Path) -> DetectorFile:
     return DetectorFile(method=method, path=str(path), sha256=_sha256(path.read_bytes()), data=found.data)
 
 
-def check_unseen(files: Sequence[DetectorFile], data: str) -> None:
-    """Check that no detector was fitted on the data set of this name: it would rank answers that it was fitted on.
+def check_unseen(files: Sequence[DetectorFile], questions: Sequence[str]) -> None:
+    """Check that no detector was fitted on answers to these questions, or to near-duplicates: it would rank its own.
 
     Raises:
         InvalidInput: one was.
     """
+    asked = hashes_of(questions) if files else np.zeros(0, np.uint64)
     for file in files:
-        if data in file.data:
+        seen = np.flatnonzero(np.isin(asked, Detector.load(file.path).questions))
+        if seen.size:
             message = (
-                f"The detector {file.path} was fitted on {data}, so it must not score answers to it. Score another "
-                "data set, or judge the method on answers left out: python -m analysis supervised."
+                f"The detector {file.path} was fitted on answers to {seen.size:,} of these {len(asked):,} questions, "
+                f"such as {shortened(questions[seen[0]])!r}, so it must not score them. Score other questions, or "
+                "judge the method on answers left out: python -m analysis supervised."
             )
             raise InvalidInput(message)
 

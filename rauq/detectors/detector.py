@@ -4,7 +4,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, Self
@@ -21,11 +21,11 @@ from rauq.trace.file import arrays_and_texts, header_length, write
 from rauq.trace.parts import NO_PART, part_of
 from rauq.trace.trace import Extra, Trace
 
-SCHEMA = 1
+SCHEMA = 2
 LARGEST_FILE = 4 * 2**30  # bytes: two covariances of d x d in each layer are the most that a method keeps
 LARGEST_HEADER = 2**20
 MOST_ANSWERS, MOST_SETS = 10_000_000, 1_000
-_METADATA_KEY = "rauq_detector"
+_METADATA_KEY, _QUESTIONS = "rauq_detector", "questions"
 _AGAIN = "Train the detector again: python -m analysis train."
 
 
@@ -89,7 +89,8 @@ class Detector(OfModel):
     """A method of `FITTED` by its id, fitted on `answers` answers of one model to the data sets named in `data`.
 
     `layers` are the absolute indices of those whose attention it reads, none for a method of hidden states. In training
-    an answer was correct where its quality was above `threshold`.
+    an answer was correct where its quality was above `threshold`. `questions` (Q,): hashes of what was asked,
+    ascending, by which `python -m analysis score` refuses answers to the same questions; none where unknown.
 
     Raises:
         InvalidInput: a value that is not allowed; the message says which, and what is allowed.
@@ -101,6 +102,7 @@ class Detector(OfModel):
     answers: int
     threshold: float
     fitted: Fitted
+    questions: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -114,6 +116,7 @@ class Detector(OfModel):
         fits = is_whole(self.answers, 1, MOST_ANSWERS)
         require(fits=fits, name="answers", got=self.answers, allowed=f"a whole number from 1 to {MOST_ANSWERS:,}")
         require(fits=is_number(self.threshold), name="threshold", got=self.threshold, allowed="a finite number")
+        require(fits=_are_hashes(self.questions), name="questions", got=self.questions, allowed="ascending uint64 (Q,)")
 
     def __repr__(self) -> str:
         """One line: the method, the model, and what it was fitted on."""
@@ -146,11 +149,14 @@ class Detector(OfModel):
         Raises:
             InvalidInput: no file can be written there.
         """
-        parts = {field.name: getattr(self.fitted, field.name) for field in fields(FITTED[self.method].fitted)}
+        parts = {one.name: getattr(self.fitted, one.name) for one in fields(FITTED[self.method].fitted)}
         arrays = {name: np.ascontiguousarray(part) for name, part in parts.items() if isinstance(part, np.ndarray)}
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name != _QUESTIONS}
         own["fitted"] = {name: part for name, part in parts.items() if name not in arrays}
-        write(Path(path), save(arrays, {_METADATA_KEY: json.dumps({"schema": SCHEMA} | own)}))
+        write(
+            Path(path),
+            save(arrays | {_QUESTIONS: self.questions}, {_METADATA_KEY: json.dumps({"schema": SCHEMA} | own)}),
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -162,11 +168,20 @@ class Detector(OfModel):
         """
         arrays, own = _parts(_content(Path(path)), str(path))
         try:
-            known = {"layers": tuple(own["layers"]), "data": tuple(own["data"])}
+            known = {"layers": tuple(own["layers"]), "data": tuple(own["data"]), _QUESTIONS: arrays.pop(_QUESTIONS)}
             return cls(**{**own, **known, "fitted": _fitted(own["method"], own["fitted"], arrays)})
         except (InvalidInput, TypeError, KeyError, AttributeError, ValueError) as error:
             message = f"{path} is damaged ({_short(error)}). {_AGAIN}"
             raise InvalidInput(message) from error
+
+
+def _are_hashes(found: object) -> bool:
+    return (
+        isinstance(found, np.ndarray)
+        and (found.dtype, found.ndim) == (np.dtype(np.uint64), 1)
+        and len(found) <= MOST_ANSWERS
+        and bool((found[1:] > found[:-1]).all())
+    )
 
 
 def features_of(trace: Trace, method: str, layers: tuple[int, ...]) -> np.ndarray:
@@ -245,9 +260,9 @@ def _parts(content: bytes, name: str) -> tuple[dict[str, np.ndarray], dict[str, 
 def _fitted(method: str, scalars: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Fitted:
     """The fitted dataclass of a method from the parts of its file, each of the type that the field has."""
     made, given = _row(method).fitted, {**scalars, **arrays}
-    for field in fields(made):
-        if type(given[field.name]) is not field.type:
-            message = f"{field.name} is {type(given[field.name]).__name__}, not {getattr(field.type, '__name__', '')}"
+    for one in fields(made):
+        if type(given[one.name]) is not one.type:
+            message = f"{one.name} is {type(given[one.name]).__name__}, not {getattr(one.type, '__name__', '')}"
             raise TypeError(message)
     found: Fitted = made(**given)
     return found

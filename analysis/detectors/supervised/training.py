@@ -13,6 +13,7 @@ import numpy as np
 
 from analysis.detectors.supervised import attention, factoscope, hidden_layers, hidden_states
 from analysis.detectors.supervised.training_set import usable
+from analysis.questions import hashes_of
 from rauq.detectors.checks import OfModel
 from rauq.detectors.detector import FITTED, Detector, Fitted, features_of
 from rauq.errors import InvalidInput, RauqError
@@ -96,7 +97,7 @@ SUPERVISED: Mapping[str, SupervisedMethod] = MappingProxyType({row.id: row for r
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answers:
-    """A labelled answers of one model to the data set `data`, which errors call `name`.
+    """A labelled answers of one model to the data set `data`, which errors call `name`; `questions` (A,) are its own.
 
     `traces`: one for each, read once, with the attention of `layers`. `quality` (A,), nan where it is unknown; an
     answer is correct where it is above `threshold`.
@@ -107,6 +108,7 @@ class Answers:
     model: OfModel
     layers: tuple[int, ...]
     traces: Iterable[Trace]
+    questions: Sequence[str]
     quality: np.ndarray
     threshold: float
 
@@ -152,6 +154,7 @@ def train(method: str, given: Sequence[Answers], *, full: bool = False, seed: in
         answers=len(used.quality),
         threshold=first.threshold,
         fitted=fitted,
+        questions=np.unique(hashes_of([question for own in given for question in own.questions])),
     )
     return Trained(
         detector=detector,

@@ -108,13 +108,25 @@ def test_other_answers_are_scored_with_a_detector_at_once_or_later(run, detector
 
 
 def test_a_detector_never_scores_the_answers_that_it_was_fitted_on(run, detector, tmp_path, capsys):
-    words = f"{detector.resolve()} was fitted on asked.csv, so it must not score answers to it"
+    words = f"{detector.resolve()} was fitted on answers to {len(open_run(run).answers)} of these"
     method = f"lookback_lens={detector}"
     assert score(run, run.parent / "asked.csv", tmp_path / "again", "--methods", method) == 2
     assert words in capsys.readouterr().err
     assert main.main(["add-methods", str(run), "--methods", method]) == 2
     assert words in capsys.readouterr().err
     assert "lookback_lens" not in open_run(run).methods
+
+
+def test_what_a_detector_was_fitted_on_is_known_by_its_questions_and_not_by_a_name(run, detector, tmp_path, capsys):
+    method = f"lookback_lens={detector}"
+    first = open_run(run).questions[0]
+    renamed, namesake = tmp_path / "others.csv", tmp_path / "asked.csv"
+    renamed.write_text(f"question,answer,right\nWhere is Oslo?,In Norway,yes\nQ: {first.upper()} A:,In Peru,no\n")
+    namesake.write_text("question,answer,right\nWhere is Oslo?,In Norway,yes\nWhere is Rome?,In Peru,no\n")
+    assert score(run, renamed, tmp_path / "renamed", "--methods", method) == 2
+    assert "was fitted on answers to 1 of these 2 questions, such as 'Q: " in capsys.readouterr().err
+    assert score(run, namesake, tmp_path / "namesake", "--methods", "msp", method) == 0
+    assert open_run(tmp_path / "namesake").methods == ("msp", "lookback_lens")
 
 
 def test_a_detector_that_does_not_belong_to_a_run_is_refused(run, detector, tmp_path, capsys):

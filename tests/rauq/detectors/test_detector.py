@@ -104,8 +104,9 @@ def test_a_file_gives_the_detector_back(method, tmp_path):
     assert [again.score(answer(seed=seed)) for seed in range(3)] == [
         detector.score(answer(seed=seed)) for seed in range(3)
     ]
-    same = {name: value for name, value in vars(again).items() if name != "fitted"}
-    assert same == {name: value for name, value in vars(detector).items() if name != "fitted"}
+    same = {name: value for name, value in vars(again).items() if name not in ("fitted", "questions")}
+    assert same == {name: value for name, value in vars(detector).items() if name not in ("fitted", "questions")}
+    np.testing.assert_array_equal(again.questions, detector.questions)
     again.save(tmp_path / "twice")
     assert (tmp_path / "twice").read_bytes() == path.read_bytes()
     assert repr(again) == f"Detector({method}, made-up, fitted on 40 answers to capitals, <b>years</b>)"
@@ -256,7 +257,7 @@ def changed(content, *, drop=(), arrays=None, **fields):
 
 
 DAMAGED = {
-    "schema": ({"schema": 2}, "has detector schema 2; this version reads schema 1"),
+    "schema": ({"schema": 1}, "has detector schema 1; this version reads schema 2"),
     "schema of another type": ({"schema": True}, "has detector schema True"),
     "method": ({"method": "luck"}, "method is 'luck'"),
     "another method": ({"method": "lookback_lens"}, "there is no 'coefficients'"),
@@ -272,6 +273,9 @@ DAMAGED = {
     "layers": ({"layers": 3}, "not iterable"),
     "data": ({"data": [["a"]]}, "data is"),
     "threshold": ({"threshold": 1e999}, "threshold is"),
+    "questions": ({"arrays": {"questions": np.array([2, 1], dtype=np.uint64)}}, "questions is"),
+    "questions of another dtype": ({"arrays": {"questions": np.array([1, 2])}}, "questions is"),
+    "no questions": ({"drop": ("questions",)}, "there is no 'questions'"),
     "answers": ({"answers": "40"}, "answers is '40'"),
 }
 

@@ -19,10 +19,18 @@ MODEL = OfModel(model="made-up", revision="0", kind="base", num_layers=LAYERS, n
 TRACES = [answer(2 + seed % 4, seed=seed) for seed in range(NUM)]
 QUALITY = (np.arange(NUM) % 2).astype(float)
 ALL = tuple(range(LAYERS))
+ASKED = [f"What is {number}?" for number in range(NUM)]
 
 
 def answers(**changes):
-    given = {"name": "The run a", "data": "capitals", "model": MODEL, "layers": ALL, "traces": TRACES}
+    given = {
+        "name": "The run a",
+        "data": "capitals",
+        "model": MODEL,
+        "layers": ALL,
+        "traces": TRACES,
+        "questions": ASKED,
+    }
     return Answers(**(given | {"quality": QUALITY, "threshold": 0.5} | changes))
 
 
