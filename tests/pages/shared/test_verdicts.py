@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("no_model")
 
 @pytest.fixture(autouse=True)
 def root(runs):
-    make(runs, references=("a a", "b"))
+    make(runs, references=("a a", "b"), question="What is {}?")
     return runs
 
 
