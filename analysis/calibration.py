@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.stats import check_correct, defined
+from analysis.stats import check_correct, defined, student
 from rauq.labels import number
 
 LEAST = 12  # questions with a correct answer, and with an incorrect one: with fewer the interval covers too rarely
@@ -20,7 +20,6 @@ _MORE_KNOTS = np.array([-1.96, -1.2, -0.6, 0.0, 0.6, 1.2, 1.96])
 _RIDGE = 0.003  # keeps the curve finite where a score separates correct from incorrect answers
 _STEP = 3.0  # of the logit in one step of Newton's method
 _STEPS = 60
-_Z = 1.959964  # standard errors on each side of a 95 % interval
 _MOST = 700.0  # exp of more overflows
 
 
@@ -65,7 +64,7 @@ def calibrate(uncertainty: np.ndarray, correct: np.ndarray, *, clusters: np.ndar
     questions = min(_questions(correct, cluster))
     points = _spline(_normal_scores(counts), _MORE_KNOTS if questions >= _MANY else _FEW_KNOTS)
     logit, error = _logistic(points, places, correct, cluster)
-    half = error * (_Z + (_Z**3 + _Z) / (4 * questions))  # Student's quantile: few questions tell the error badly
+    half = error * student(np.array(questions))
     share, low, high = (_expit(value) for value in (logit, logit - half, logit + half))
     return Calibration(scores, share, low, high, n, base, given - n)
 

@@ -1,8 +1,8 @@
 """`python -m benchmarks [NAME ...] [--record]`: measure, print each table with its bounds, and keep it if asked.
 
 Several measurements run in the order of the table below, each in a process of its own; without a name, all that need
-neither a GPU nor the tools of `make bench-peers`, nor test robustness. The exit status is 1 if a bound was missed, and
-2 if something could not be measured here.
+neither a GPU nor the tools of `make bench-peers`, nor test robustness or simulate statements. The exit status is 1 if a
+bound was missed, and 2 if something could not be measured here.
 """
 
 import argparse
@@ -39,9 +39,9 @@ BY_DEFAULT = {
     "page": "benchmarks.page",
     "tab_memory": "benchmarks.tab_memory",
     "dependencies": "benchmarks.dependencies",
-    "coverage": "benchmarks.coverage",
 }
 ON_REQUEST = {
+    "coverage": "benchmarks.coverage",  # which takes long
     "gpu": "benchmarks.gpu",
     "gpu_exact": "tests.exactness_on_gpu",
     "peers_agreement": "benchmarks.peers.agreement",

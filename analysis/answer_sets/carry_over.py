@@ -9,7 +9,7 @@ import numpy as np
 from analysis.answer_sets.clusters import FOLDS, folds
 from analysis.answer_sets.separation import TOP, Separation, areas, areas_by_chance
 from analysis.answer_sets.sides import Sides
-from analysis.stats import ranks, spearman
+from analysis.stats import Z, ranks, spearman
 from rauq.labels import number
 
 _PLACES = 9  # areas that are equal but for rounding tie
@@ -96,9 +96,6 @@ def at_least(shared: int, top: int, count: int) -> float:
     return sum(ways) / math.comb(count, top)
 
 
-_Z = 1.959964  # standard errors on each side of a 95 % interval
-
-
 def _jackknife(first: HeadSet, second: HeadSet, seed: int) -> tuple[float, float]:
     """The interval of the correlation, from its values without each of FOLDS parts of the answers of both sets.
 
@@ -110,7 +107,7 @@ def _jackknife(first: HeadSet, second: HeadSet, seed: int) -> tuple[float, float
         return math.nan, math.nan
     error = math.sqrt((FOLDS - 1) * values.var())
     middle = spearman(first.found.auc.ravel(), second.found.auc.ravel())
-    return max(-1.0, middle - _Z * error), min(1.0, middle + _Z * error)
+    return max(-1.0, middle - Z * error), min(1.0, middle + Z * error)
 
 
 def _without_parts(one: HeadSet, seed: int) -> list[np.ndarray]:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from analysis.answer_sets.sides import Sides
+from analysis.stats import student
 
 FOLDS = 10
 LEAST_FOR_INTERVAL = 10  # questions with an answer of a side: with fewer, a comparison of sides has no interval
-_Z = 1.959964  # standard errors on each side of a 95 % interval
 
 
 def clusters_or_own(clusters: np.ndarray | None, count: int) -> np.ndarray:
@@ -87,9 +87,3 @@ def error_by_cluster(parts: np.ndarray, cluster: np.ndarray, num: np.ndarray) ->
     sums = np.array([np.bincount(cluster, column) for column in parts.T]).reshape(len(num), -1)
     enough = np.maximum(num, LEAST_FOR_INTERVAL)
     return np.where(num < LEAST_FOR_INTERVAL, np.nan, student(enough - 1) * np.sqrt((sums**2).sum(axis=1)))
-
-
-def student(freedom: np.ndarray) -> np.ndarray:
-    """The 97.5 % quantile of Student's distribution, to .5 % from 9 degrees of freedom on (Cornish and Fisher)."""
-    first, second = (_Z**3 + _Z) / 4, (5 * _Z**5 + 16 * _Z**3 + 3 * _Z) / 96
-    return np.asarray(_Z + first / freedom + second / freedom**2)

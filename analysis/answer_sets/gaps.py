@@ -153,6 +153,7 @@ def _reason(num_correct: int, num_incorrect: int, incorrect_mean: float, num_que
         return "the mean of incorrect answers is 0, so the percentage is undefined"
     if num_questions < LEAST_FOR_INTERVAL:
         return (
-            f"no interval with fewer than {LEAST_FOR_INTERVAL} questions that have a correct, or an incorrect, answer"
+            f"too few questions for an interval: {LEAST_FOR_INTERVAL} with a correct answer and {LEAST_FOR_INTERVAL} "
+            "with an incorrect one are needed"
         )
     return ""

@@ -357,15 +357,15 @@ def groups_caption(counted: Labelled) -> str:
 def top_heads_caption(words: WordAttention | None) -> str:
     """What the columns of the table of heads are."""
     own = (
-        "The heads that half of the questions chose, and the strongest of all; the CSV has every head. Other columns: "
-        "from the other half, with 95 % intervals."
+        "The heads chosen on one half of the questions, and the strongest of all; the CSV has every head. Columns from "
+        "Held-out to Residual: on the other half, with 95 % intervals."
     )
     if words is None:
         return joined(own, "Words alone: known only for the whole answer.")
     return joined(
         own,
         f"Words and residual: layers {words.layers[0]} to {words.layers[-1]}; {words.num_mostly_unseen:,} of "
-        f"{int(np.isfinite(words.unseen).sum()):,} answers have mostly pairs of tokens that no other has.",
+        f"{int(np.isfinite(words.unseen).sum()):,} answers consist mostly of pairs of tokens that no other answer has.",
     )
 
 

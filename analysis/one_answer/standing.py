@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.normalisation import plain_text
-from analysis.stats import percentile_of
+from analysis.stats import Z, percentile_of
 from rauq.labels import number
 from rauq.recorded.scores import WeakPointShare, WeakPointWorth
 from rauq.trace.parts import tokens_in
@@ -69,7 +69,6 @@ def rank_in_words(found: Standing) -> str:
 
 
 LEAST = 20  # questions of a side: a share of answers to fewer says nothing
-_Z = 1.959964  # a normal variable exceeds it in 2.5 of 100 cases
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’-][^\W\d_]+)*")  # noqa: RUF001 - a typographic apostrophe
 _BEGINS = re.compile(r"(?:^|[.!?:\n])\W*$")
 _FUNCTION_WORDS = frozenset(
@@ -140,7 +139,7 @@ def weak_point_share(found: Sequence[WeakToken | None], *, clusters: np.ndarray 
     spread = np.sqrt(by_question.sum()) / len(rows)
     one_question = sizes.max() / (2 * len(rows))  # a share changes by whole questions
     error = np.sqrt((np.bincount(cluster, hits - share) ** 2).sum()) / len(rows)
-    numbers = (share, chance, chance + _Z * spread + one_question, error)
+    numbers = (share, chance, chance + Z * spread + one_question, error)
     share, chance, limit, error = (round(float(value), 4) for value in numbers)
     return WeakPointShare(count=len(rows), share=share, chance=chance, limit=limit, error=error)
 
@@ -168,7 +167,7 @@ def _alike(worth: WeakPointWorth) -> str:
     hits = incorrect.share * incorrect.count + correct.share * correct.count
     common = hits / (incorrect.count + correct.count)
     spread = np.sqrt(common * (1 - common) * (1 / incorrect.count + 1 / correct.count))
-    if abs(incorrect.share - correct.share) > _Z * max(spread, math.hypot(incorrect.error, correct.error)):
+    if abs(incorrect.share - correct.share) > Z * max(spread, math.hypot(incorrect.error, correct.error)):
         return ""
     return " The two shares do not differ significantly."
 

@@ -48,7 +48,7 @@ def record_of(rows: Sequence[Row]) -> Record:
 
 
 def _cells(row: Row) -> tuple[str | int | float, ...]:
-    what = "claims without an effect" if row.is_claim else "coverage"
+    what = "claims" if row.is_claim else "coverage"
     bound = float("nan") if row.bound is None else row.bound
     return row.statement, row.case, what, row.nominal, row.share, bound, row.shown, row.simulations
 

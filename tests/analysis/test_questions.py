@@ -9,16 +9,11 @@ import pytest
 
 from analysis.datasets.facts.tables import facts
 from analysis.questions import about_joined, as_first_asked, clusters_of, joined
+from benchmarks.coverage.folds import FORMS
 
 FACTS = [fact.question for fact in facts()][::5]
 
-FORMS = {
-    "no case": lambda question: question.lower().rstrip("?"),
-    "What's": lambda question: question.replace("What is", "What\u2019s").replace("Who is", "Who's"),
-    "appended": lambda question: f"{question} Please answer with as few words as possible.",
-    "prepended": lambda question: f"Answer the following question in one sentence. {question}",
-    "Q: A:": lambda question: f"Q: {question}\nA:",
-    "Question: Answer:": lambda question: f"Question: {question} Answer:",
+MORE_FORMS = FORMS | {
     "colon": lambda question: f"Answer this question: {question}",
     "ChatML": lambda question: (
         f"<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n<|im_start|>user\n{question}<|im_end|>\n"
@@ -26,7 +21,6 @@ FORMS = {
     ),
     "Gemma": lambda question: f"<bos><start_of_turn>user\n{question}<end_of_turn>\n<start_of_turn>model\n",
     "Llama 2": lambda question: f"<s>[INST] {question} [/INST]",
-    "Markdown": lambda question: f"### Question:\n**{question}**\n\n### Answer:\n",
 }
 
 SAME = [
@@ -71,13 +65,13 @@ def test_other_words_numbers_and_symbols_are_other_questions(one, other):
 
 
 def test_each_fact_in_every_form_is_one_cluster_and_no_two_facts_are():
-    asked = [form(question) for form in (str, *FORMS.values()) for question in FACTS]
+    asked = [form(question) for form in MORE_FORMS.values() for question in FACTS]
     found = clusters_of(asked).reshape(-1, len(FACTS))
     assert (found == np.arange(len(FACTS))).all()
 
 
 def test_clusters_depend_neither_on_the_order_nor_on_repetition():
-    asked = [form(question) for form in FORMS.values() for question in FACTS[:40]]
+    asked = [form(question) for form in MORE_FORMS.values() for question in FACTS[:40]]
     places = random.Random(0).choices(range(len(asked)), k=800) + list(range(len(asked)))
     found, again = clusters_of(asked), clusters_of([asked[place] for place in places])
     same = found[places][:, None] == found[places][None]

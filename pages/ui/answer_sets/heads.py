@@ -76,8 +76,8 @@ detector.rank(detector.score(trace))  # percent of the answers it was fitted on 
 _HELP = {
     "Held-out": "ROC-AUC on the half of the questions that did not choose the heads",
     "Same length": "On that half too: ROC-AUC among answers of the same group and number of tokens",
-    "Words alone": "On that half: ROC-AUC of the attention expected from other answers' pairs of tokens, and position",
-    "Residual": "On that half: ROC-AUC of attention minus that of the same pairs in other answers, and of the position",
+    "Words alone": "On that half: ROC-AUC of the attention expected from pairs of tokens in other answers and position",
+    "Residual": "On that half: ROC-AUC of attention without what pairs of tokens and their position explain",
     "Selected": "Share of answers in which RAUQ's rule selects this head in its layer",
 }
 

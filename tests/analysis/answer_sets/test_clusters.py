@@ -5,10 +5,11 @@ import pytest
 from scipy import stats
 
 from analysis.answer_sets.carry_over import HeadSet, carry_over
-from analysis.answer_sets.clusters import exchangeable, folds, shuffled, student
+from analysis.answer_sets.clusters import exchangeable, folds, shuffled
 from analysis.answer_sets.gaps import gaps
 from analysis.answer_sets.separation import areas_with_interval, by_length, held_out, labelled, separation
 from analysis.answer_sets.sides import Sides
+from analysis.stats import student
 
 SIMULATIONS, MOST = 60, 8  # a test of 5 % passes in 99 of 100 cases
 GROUP = np.array([0, 0, 0, 0, 1, 1, 0, 1, 0])

@@ -11,7 +11,7 @@ from analysis.quality.judgement import Thresholds
 from rauq.errors import InvalidInput
 from tests.analysis.answer_sets.made_up import INFORMATIVE, made_up
 
-FEW = "no interval with fewer than 10 questions that have a correct, or an incorrect, answer"
+FEW = "too few questions for an interval: 10 with a correct answer and 10 with an incorrect one are needed"
 
 
 def parted(*quality):

@@ -224,7 +224,7 @@ def test_what_words_cannot_say_is_stated():
     )
     said = sentences.top_heads_caption(words)
     assert "Words and residual: layers 4 to 5" in said
-    assert "1 of 2 answers have mostly pairs of tokens that no other has." in said
+    assert "1 of 2 answers consist mostly of pairs of tokens that no other answer has." in said
     assert "known only for the whole answer" in sentences.top_heads_caption(None)
 
 

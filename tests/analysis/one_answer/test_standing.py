@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 
 from analysis.one_answer.standing import (
     BINS,
@@ -17,7 +16,7 @@ from analysis.one_answer.standing import (
     weak_token,
     worth_in_words,
 )
-from analysis.stats import percentile_of, share_interval
+from analysis.stats import percentile_of
 from benchmarks.coverage.shares import weak_point_claims
 from rauq.recorded.scores import WeakPointShare, WeakPointWorth
 
@@ -40,17 +39,10 @@ def test_it_is_counted_among_all(count, score):
     assert list(found.edges) == sorted(found.edges)
 
 
-@pytest.mark.parametrize(("hits", "count"), [(0, 100), (1, 100), (9, 100), (50, 100), (100, 100), (1, 3)])
-def test_the_interval_is_wilsons(hits, count):
-    expected = binomtest(hits, count).proportion_ci(method="wilson")
-    assert share_interval(hits, count) == pytest.approx((expected.low, expected.high), abs=1e-6)
-
-
 def test_an_undefined_score_and_an_empty_reference_have_no_rank():
     uncertainties, correct = reference(30)
     assert standing(math.nan, uncertainties, correct) is None
     assert standing(0.0, uncertainties[:0], correct[:0]) is None
-    assert all(map(math.isnan, share_interval(0, 0)))
 
 
 @pytest.mark.parametrize(
