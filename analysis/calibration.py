@@ -113,10 +113,8 @@ def _why_not(correct: np.ndarray, cluster: np.ndarray) -> str:
     questions, name = min(zip(_questions(correct, cluster), ("correct", "incorrect"), strict=True))
     if questions >= LEAST:
         return ""
-    return (
-        f"{questions or 'no'} question{'s' * (questions != 1)} with {name} answers among {len(correct):,} answers; at "
-        f"least {LEAST} are needed"
-    )
+    few = {0: "no question has", 1: "only 1 question has"}.get(questions, f"only {questions} questions have")
+    return f"{few} {name} answers, and at least {LEAST} are needed"
 
 
 def _questions(correct: np.ndarray, cluster: np.ndarray) -> tuple[int, int]:

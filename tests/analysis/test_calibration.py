@@ -78,9 +78,9 @@ def test_one_score_for_all_has_the_share_of_all():
 @pytest.mark.parametrize(
     ("num_correct", "reason"),
     [
-        (0, "no questions with correct answers among 50 answers; at least 12 are needed"),
-        (1, "1 question with correct answers among 50 answers; at least 12 are needed"),
-        (45, "5 questions with incorrect answers among 50 answers; at least 12 are needed"),
+        (0, "no question has correct answers, and at least 12 are needed"),
+        (1, "only 1 question has correct answers, and at least 12 are needed"),
+        (45, "only 5 questions have incorrect answers, and at least 12 are needed"),
     ],
 )
 def test_too_few_of_a_side_have_no_share_but_the_base_rate(num_correct, reason):

@@ -235,4 +235,4 @@ def test_the_share_of_correct_answers_is_read_from_the_calibration():
     assert said.split(" at ")[0].endswith(", 100]")
     assert said.split(" at the median, ")[1].startswith("0 % [0, ")
     few = calibrate(uncertainty[:5], CORRECT[:5].astype(float))
-    assert "undefined: no questions with incorrect answers" in sentences.about_meaning(few, uncertainty[:5])
+    assert "undefined: no question has incorrect answers" in sentences.about_meaning(few, uncertainty[:5])

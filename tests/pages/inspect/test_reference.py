@@ -232,8 +232,13 @@ def test_heads_of_the_reference_are_those_of_its_table_and_only_for_their_alignm
     assert f"{0.5 - kept.chance:.2f} to {0.5 + kept.chance:.2f}" in found["caption"]
     assert len(found["caption"].split()) <= 45
     assert payload(trace, rauq.Settings(alignment="own"))["heads"] is None
-    embedded = find_recorded("myth").trace()
-    assert payload(embedded)["heads"] is None
+    without = Reference(scores=replace(scores_of(trace), heads=None), name="the run mine")
+    assert payload(trace, reference=without)["heads"] is None
+
+
+@pytest.mark.parametrize("name", ["canberra", "myth"])
+def test_each_reference_that_came_with_the_app_has_heads(name):
+    assert payload(find_recorded(name).trace())["heads"]["auc"]
 
 
 def test_an_answer_with_some_of_the_layers_gets_their_heads():
