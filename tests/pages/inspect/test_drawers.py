@@ -80,9 +80,7 @@ def test_it_says_why_there_is_no_rank(open_app):
 def test_a_run_of_one_quality_gives_a_rank_and_no_share(open_app, runs):
     make(runs, quality=(1.0,) * 24)
     page = unfolded(open_app(run="small", number="4"))
-    assert "100 % of all 24 are correct; the share near this score is unknown: no question has incorrect" in text(
-        page
-    )
+    assert "100 % of all 24 are correct; the share near this score is unknown: no question has incorrect" in text(page)
     assert "24 answers of this model" in text(page)
 
 
