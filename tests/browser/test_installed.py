@@ -30,7 +30,8 @@ from hatchling.build import build_sdist, build_wheel
 place = sys.argv[1]
 sdist = os.path.join(place, build_sdist(place))
 with tarfile.open(sdist) as archive:
-    archive.extractall(place, filter="data")
+    archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.2 of Debian has no argument for it
+    archive.extractall(place)
 os.chdir(sdist.removesuffix(".tar.gz"))
 print(build_wheel(place))
 """
