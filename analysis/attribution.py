@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from analysis.exports.csv_text import csv_rows
-from analysis.methods.comparison import ALL, Group, Ranking, difference, judged, ranking
+from analysis.methods.comparison import ALL, Judged, Ranking, difference, groups_of, judged, ranking
 from analysis.quality.judgement import Thresholds
 from analysis.runs.manifest import cannot_write, content_of, write_whole
 from analysis.runs.opened import Run
@@ -292,12 +292,11 @@ class LigResult:
     note: str = NOTE
 
 
-def compare_answers(run: Run, request: Request, answers: Sequence[LigAnswer], *, resamples: int = 1000) -> LigResult:
-    """Compare the three uncertainties by PRR; intervals are of `resamples` bootstrap resamples, the same for all."""
+def compare_answers(run: Run, request: Request, answers: Sequence[LigAnswer]) -> LigResult:
+    """Compare the three uncertainties by PRR."""
     columns = {name: np.array([getattr(one, name) for one in answers], dtype=float) for name in COLUMNS}
     quality = np.array([one.quality for one in answers], dtype=float)
-    group = Group(ALL, np.arange(len(answers)))
-    among = judged(group, quality, metric="prr", thresholds=Thresholds(), count=resamples)
+    among = _judged(quality, run.clusters[[one.row for one in answers]])
     ranked = {name: ranking(column, among) for name, column in columns.items()}
     pairs: dict[str, tuple[np.ndarray, Ranking]] = {name: (columns[name], ranked[name]) for name in COLUMNS}
     return LigResult(
@@ -317,6 +316,11 @@ def compare_answers(run: Run, request: Request, answers: Sequence[LigAnswer], *,
     )
 
 
+def _judged(quality: np.ndarray, clusters: np.ndarray) -> Judged:
+    group = groups_of([ALL] * len(quality), clusters=clusters)[0]
+    return judged(group, quality, metric="prr", thresholds=Thresholds())
+
+
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
     """RAUQ (LIG) of the n answers that two folders have in common: absolute differences, and rankings.
@@ -333,8 +337,8 @@ class Agreement:
     difference: Estimate
 
 
-def agreement(first: Sequence[LigAnswer], second: Sequence[LigAnswer], *, resamples: int = 1000) -> Agreement:
-    """Compare attributions of the same answers at other steps or layers.
+def agreement(run: Run, first: Sequence[LigAnswer], second: Sequence[LigAnswer]) -> Agreement:
+    """Compare attributions of the same answers of a run at other steps or layers.
 
     Raises:
         InvalidInput: no answer of both has a value.
@@ -346,7 +350,7 @@ def agreement(first: Sequence[LigAnswer], second: Sequence[LigAnswer], *, resamp
         raise InvalidInput(message)
     pair = tuple(np.array([found[row].rauq_lig for row in shared]) for found in (values, others))
     quality = np.array([values[row].quality for row in shared])
-    among = judged(Group(ALL, np.arange(len(shared))), quality, metric="prr", thresholds=Thresholds(), count=resamples)
+    among = _judged(quality, run.clusters[shared])
     one, two = (ranking(column, among) for column in pair)
     apart = np.abs(pair[0] - pair[1])
     return Agreement(

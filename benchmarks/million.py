@@ -51,7 +51,7 @@ from rauq.methods.method import Uncertainty
 from rauq.trace.trace import Trace
 
 ANSWERS, SHARD = 1_000_000, 32
-SHOWN, INSPECTED, RESAMPLES = 50, 20, 500
+SHOWN, INSPECTED = 50, 20
 MOST_SECONDS, MOST_INSPECT, MOST_MIB = 10.0, 1.0, 2_048
 _PLAIN = ("number", "values")  # columns that are not packed, so that they can be changed in place
 _NOISE = 1e-3  # on each uncertainty: ties would make ranking faster than it is
@@ -123,10 +123,9 @@ def _ranking(folder: Path) -> None:
     compare(
         run.answers,
         run.methods,
-        groups_of(run.answers["group"].tolist()),
+        groups_of(run.answers["group"].tolist(), clusters=run.clusters),
         metric="prr",
         thresholds=_thresholds(run),
-        resamples=RESAMPLES,
     )
 
 

@@ -2,7 +2,7 @@
 
 Three runs over the facts: plain questions to smollm2, which is the bundled run, and few-shot prompts to smollm2 and to
 gemma3-270m; these are answered here, unless their runs are there already. Each difference is the PRR of RAUQ minus that
-of something else, on the same answers and resamples: another method; RAUQ with the attention of other answers; and two
+of something else, on the same answers: another method; RAUQ with the attention of other answers; and two
 rankings that know neither probabilities nor attention, the length of an answer and the mean quality of its family.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 from analysis.answer_sets.sentences import signed
 from analysis.datasets.names import FEW_SHOT, PLAIN, load
 from analysis.evidence.record import Cell, Record
+from analysis.intervals import LEAST
 from analysis.methods.attention_permutation import GroupControl, control_groups
 from analysis.methods.comparison import ALL, WITHIN, Paired, compare, groups_of, name_of, title_of
 from analysis.quality.measures import measure as measure_of
@@ -77,7 +78,7 @@ def _rows(source: Source, run: Run) -> list[tuple[Cell, ...]]:
     """A row for all answers, one for the mean within families, and one for each family."""
     quality = run.answers["quality"].to_numpy(dtype=float)
     names, thresholds = run.answers["group"].tolist(), measure_of(run.manifest.request.quality).thresholds
-    groups = groups_of(names)
+    groups = groups_of(names, clusters=run.clusters)
     means = run.answers["quality"].groupby(run.answers["group"]).transform("mean")
     answers = run.answers.assign(**{LENGTH: run.answers["num_tokens"], FAMILY: -means})
     paired = compare(answers, (*METHODS, *SIMPLE), groups, metric="prr", thresholds=thresholds).paired
@@ -101,6 +102,8 @@ def _difference(found: Estimate) -> str:
     """A difference with its interval, and in a word whether it is beyond noise."""
     if found.reason:
         return UNDEFINED
+    if found.no_interval:
+        return f"{signed(found.value)}, no interval"
     verdict = BETTER if found.low > 0 else WORSE if found.high < 0 else ""
     return f"{signed(found.value)} [{signed(found.low)}, {signed(found.high)}]{verdict}"
 
@@ -117,7 +120,7 @@ def _record(rows: Sequence[tuple[Cell, ...]]) -> Record:
         notes=(
             f"At most {PER_FAMILY} questions of each of 11 families; a plain answer has at most 32 tokens.",
             f"{UNDEFINED.capitalize()}: all answers of the family are correct, or all are incorrect.",
-            f"{WITHIN.capitalize()}: of the families in which PRR is defined.",
+            f"{WITHIN.capitalize()}: of the families with correct and incorrect answers to at least {LEAST} questions each.",
             "Shuffled attention: that of another answer of the family, the mean over 20 derangements.",
         ),
         finding=_finding(rows),

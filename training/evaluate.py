@@ -9,10 +9,11 @@ from functools import partial
 import numpy as np
 
 import rauq
+from analysis.intervals import estimate
 from analysis.methods.attention_permutation import GroupControl, control_groups
 from analysis.methods.comparison import groups_of
 from analysis.quality.judgement import Thresholds
-from analysis.stats import bootstrap, interval, prr, resamples, roc_auc
+from analysis.stats import Estimate, prr, roc_auc
 from rauq.atlas.evaluation import FAMILIES, Example, Family, judge, load_examples
 from rauq.model.language_model import LanguageModel
 from rauq.scoring.settings import Settings
@@ -36,13 +37,11 @@ class Answers:
 
 @dataclass(frozen=True)
 class Ranking:
-    """How one uncertainty ranks the answers of a family: PRR and ROC-AUC, each with its bootstrap interval."""
+    """How one uncertainty ranks the answers of a family: PRR and ROC-AUC, each with its interval."""
 
     method: str
-    prr: float
-    prr_interval: tuple[float, float]
-    roc_auc: float
-    roc_auc_interval: tuple[float, float]
+    prr: Estimate
+    roc_auc: Estimate
 
 
 def answer(model: LanguageModel, family: Family) -> Answers:
@@ -78,25 +77,18 @@ def uncertainties(traces: Sequence[Trace]) -> dict[str, np.ndarray]:
     return rows
 
 
-def rank(answers: Answers, *, count: int = 200) -> list[Ranking]:
-    """Return PRR and ROC-AUC of every method on the same bootstrap resamples."""
-    drawn = resamples(len(answers.traces), count=count)
+def rank(answers: Answers) -> list[Ranking]:
+    """Return PRR and ROC-AUC of every method."""
     return [
-        Ranking(
-            method,
-            prr(uncertainty, answers.correct),
-            interval(bootstrap(prr, uncertainty, answers.correct, drawn)),
-            roc_auc(uncertainty, answers.correct),
-            interval(bootstrap(roc_auc, uncertainty, answers.correct, drawn)),
-        )
+        Ranking(method, *(estimate(metric, uncertainty, answers.correct) for metric in (prr, roc_auc)))
         for method, uncertainty in uncertainties(answers.traces).items()
     ]
 
 
-def compare(answers: Answers, *, count: int = 1000) -> list[GroupControl]:
+def compare(answers: Answers) -> list[GroupControl]:
     """Return the effect of permuting attention on the PRR of RAUQ at the paper's alpha, in both alignments."""
     names = [answers.family] * len(answers.traces)
-    how = partial(control_groups, metric="prr", thresholds=Thresholds(), resamples=count)
+    how = partial(control_groups, metric="prr", thresholds=Thresholds())
     batches = (rauq.batch(answers.traces, alignment) for alignment in _ALIGNMENTS)
     return [how(batch, answers.correct, names, groups_of(names))[0] for batch in batches]
 
@@ -139,7 +131,7 @@ def ranking_table(rankings: Mapping[Family, list[Ranking]], *, methods: Sequence
         "|---|" + "---|---|" * len(families),
     ]
     for rows in zip(*rankings.values(), strict=True):
-        cells = [f"{_number(row.prr, row.prr_interval)} | {_number(row.roc_auc, row.roc_auc_interval)}" for row in rows]
+        cells = [f"{_number(row.prr)} | {_number(row.roc_auc)}" for row in rows]
         if methods is None or rows[0].method in methods:
             lines.append(f"| {rows[0].method} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -155,14 +147,15 @@ def control_table(controls: Mapping[Family, list[GroupControl]]) -> str:
     for found in zip(*controls.values(), strict=True):
         for rows in zip(*(one.exchanged for one in found), strict=True):
             differences = (row.difference for row in rows)
-            numbers = [_number(one.value, (one.low, one.high), sign="+") for one in differences]
+            numbers = [_number(one, sign="+") for one in differences]
             cells = [f"{row.estimate.value:.3f} | {number}" for row, number in zip(rows, numbers, strict=True)]
             lines.append(f"| {found[0].alignment} | {rows[0].exchange} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def _number(value: float, limits: tuple[float, float], *, sign: str = "") -> str:
-    return f"{value:{sign}.3f} [{limits[0]:{sign}.3f}, {limits[1]:{sign}.3f}]"
+def _number(one: Estimate, *, sign: str = "") -> str:
+    interval = f" [{one.low:{sign}.3f}, {one.high:{sign}.3f}]"
+    return f"{one.value:{sign}.3f}{'' if one.no_interval else interval}"
 
 
 def report(model: LanguageModel) -> str:

@@ -5,17 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analysis.stats import (
-    Estimate,
-    Intervals,
-    defined,
-    draw_counts,
-    estimate,
-    is_constant,
-    resampled_means,
-    spearman,
-    with_interval,
-)
+from analysis.answer_sets.clusters import clusters_or_own
+from analysis.intervals import Answers, estimate, rarer_side
+from analysis.stats import Estimate, Intervals, defined, is_constant, pearson, spearman, student
 from rauq.errors import InvalidInput
 
 
@@ -27,20 +19,13 @@ class Correlations:
     pearson: Estimate
 
 
-def correlations(values: np.ndarray, quality: np.ndarray, *, resamples: int = 1000, seed: int = 0) -> Correlations:
-    """Correlate `values` (A,) with `quality` (A,); answers that lack one of them are left out and counted."""
-    found = [estimate(metric, values, quality, seed=seed, count=resamples) for metric in (spearman, _pearson)]
+def correlations(values: np.ndarray, quality: np.ndarray, *, clusters: np.ndarray | None = None) -> Correlations:
+    """Correlate `values` (A,) with `quality` (A,); answers that lack one of them are left out and counted.
+
+    `clusters` (A,): answers to one question have one label; None: each answers a question of its own.
+    """
+    found = [estimate(metric, values, quality, clusters=clusters) for metric in (spearman, pearson)]
     return Correlations(*(replace(one, reason=_reason(values, quality) if one.reason else "") for one in found))
-
-
-def _pearson(first: np.ndarray, second: np.ndarray) -> float:
-    """Linear correlation of two measurements (A,) of the same answers; nan if one is constant."""
-    # Ours, because scipy takes eight times as long and np.corrcoef twice as long, in each of a thousand resamples.
-    first, second = defined(first, second)
-    if len(first) < 2 or is_constant(first) or is_constant(second):
-        return math.nan
-    deviations = [values - values.mean() for values in (first, second)]
-    return float(deviations[0] @ deviations[1] / math.sqrt(math.prod(one @ one for one in deviations)))
 
 
 def _reason(values: np.ndarray, quality: np.ndarray) -> str:
@@ -73,9 +58,11 @@ class QualityBins:
 
 
 def quality_bins(
-    values: np.ndarray, quality: np.ndarray, *, bins: int = 10, resamples: int = 1000, seed: int = 0
+    values: np.ndarray, quality: np.ndarray, *, bins: int = 10, clusters: np.ndarray | None = None
 ) -> QualityBins:
     """Put A answers into bins by the quantiles of `values` (A,); equal values share a bin, so there may be fewer.
+
+    `clusters` (A,): answers to one question have one label; None: each answers a question of its own.
 
     Raises:
         InvalidInput: fewer than one bin.
@@ -85,7 +72,7 @@ def quality_bins(
         raise InvalidInput(message)
     rows = np.flatnonzero(np.isfinite(values) & np.isfinite(quality))
     kept, qualities = np.asarray(values, dtype=float)[rows], np.asarray(quality, dtype=float)[rows]
-    members = _members(kept, bins)  # (B, n)
+    members, cluster = _members(kept, bins), clusters_or_own(clusters, len(values))[rows]  # members: (B, n)
     return QualityBins(
         rows=rows,
         values=kept,
@@ -94,7 +81,7 @@ def quality_bins(
         high=np.array([kept[member].max() for member in members]),
         middle=np.array([np.median(kept[member]) for member in members]),
         count=members.sum(axis=1),
-        quality_means=_means(qualities, members, resamples, seed),
+        quality_means=_means(qualities, members, cluster),
         excluded=len(values) - len(rows),
         reason="" if len(rows) else "no answer has both values",
     )
@@ -108,11 +95,35 @@ def _members(values: np.ndarray, bins: int) -> np.ndarray:
     return np.unique(place)[:, None] == place
 
 
-def _means(quality: np.ndarray, members: np.ndarray, resamples: int, seed: int) -> Intervals:
-    within = np.where(members, quality, np.nan).T.reshape(len(quality), len(members))  # (n, B)
-    means = np.array([quality[member].mean() for member in members])
-    if not means.size:
-        return Intervals(means, means, means)
-    resampled = resampled_means(draw_counts(np.random.default_rng(seed), len(quality), count=resamples), within)
-    constant = np.array([np.ptp(quality[member]) == 0 for member in members])
-    return with_interval(means, np.where(constant, np.nan, resampled))
+def _means(quality: np.ndarray, members: np.ndarray, cluster: np.ndarray) -> Intervals:
+    means = [mean_quality(quality[member], cluster[member], within=_range(quality)) for member in members]
+    value, low, high = np.array(means, dtype=float).reshape(-1, 3).T
+    return Intervals(value, low, high)
+
+
+def _range(quality: np.ndarray) -> tuple[float, float]:
+    """Between which numbers quality lies: 0 and 1, unless a measure goes beyond."""
+    return min(0.0, float(quality.min())), max(1.0, float(quality.max()))
+
+
+def mean_quality(
+    quality: np.ndarray, cluster: np.ndarray, *, within: tuple[float, float] = (0.0, 1.0)
+) -> tuple[float, float, float]:
+    """The mean of n qualities that lie `within` two numbers, with the ends of its 95 % interval by question.
+
+    Wilson's interval (1927), for as many answers as would have the variance that the sums of the questions have, with
+    Student's quantile. Ends are nan where all answers are equal, or where so few differ that it would be too narrow.
+    """
+    value, (least, most) = float(quality.mean()), within
+    sums = np.bincount(np.unique(cluster, return_inverse=True)[1].reshape(-1), quality - value) / len(quality)
+    share, variance = (value - least) / (most - least), float(sums @ sums) / (most - least) ** 2
+    if rarer_side(Answers(quality, cluster)) < _LEAST or not variance:
+        return value, math.nan, math.nan
+    size = share * (1 - share) / variance * (len(sums) - 1) / len(sums)
+    far = float(student(np.array(max(len(sums) - 1, 2)))) ** 2 / size
+    centre, half = (share + far / 2) / (1 + far), math.sqrt(far * (share * (1 - share) + far / 4)) / (1 + far)
+    low, high = (least + (most - least) * end for end in (centre - half, centre + half))
+    return value, low, high
+
+
+_LEAST = 2  # questions with an answer of the rarer kind in a bin: with fewer, its mean has no interval

@@ -61,8 +61,8 @@ def bins_caption(bins: QualityBins, found: Correlations) -> str:
     if bins.reason:
         return f"Nothing to show: {bins.reason}."
     return joined(
-        f"{len(bins.rows):,} answers in {len(bins.count)} bins of about equal size: mean quality with 95 % bootstrap "
-        "interval; none where all answers of a bin have the same quality.",
+        f"{len(bins.rows):,} answers in {len(bins.count)} bins of about equal size: mean quality with 95 % "
+        "interval by question; none where all answers of a bin have the same quality, or all but one.",
         f"Spearman {in_words(found.spearman)}, Pearson {in_words(found.pearson)}.",
         left_out(bins.excluded),
     )
@@ -184,6 +184,8 @@ def about_bins(spearman: Estimate, layer: int) -> str:
     """The correlation of quality with attention."""
     if spearman.reason:
         return f"Layer {layer}: the correlation of quality with attention is undefined: {spearman.reason}"
+    if spearman.no_interval:
+        return f"Layer {layer}: Spearman correlation of quality with attention {in_words(spearman)}, n = {spearman.n:,}"
     if spearman.low > 0:
         verdict = "Quality rises with the attention of the selected head"
     elif spearman.high < 0:

@@ -58,7 +58,7 @@ def attribute(options: argparse.Namespace) -> int:
     console = Console(highlight=False)
     print_result(console, result)
     if compared is not None:
-        console.print(_agreement_in_words(options.compare.name, *compared, answers), soft_wrap=True)
+        console.print(_agreement_in_words(options.compare.name, run, *compared, answers), soft_wrap=True)
     return DONE
 
 
@@ -74,8 +74,10 @@ def _other(folder: Path, request: Request) -> tuple[Request, tuple[LigAnswer, ..
     return other, answers
 
 
-def _agreement_in_words(name: str, other: Request, others: Sequence[LigAnswer], answers: Sequence[LigAnswer]) -> Text:
-    found = agreement(answers, others)
+def _agreement_in_words(
+    name: str, run: Run, other: Request, others: Sequence[LigAnswer], answers: Sequence[LigAnswer]
+) -> Text:
+    found = agreement(run, answers, others)
     here, there = (_cell(one) for one in found.prr)
     layers = ", ".join(map(str, other.layers))
     return Text(
@@ -159,7 +161,7 @@ def print_result(console: Console, result: LigResult) -> None:
         table.add_row(COLUMNS[name], _cell(found), "" if name == LIG else _cell(result.differences[name]))
     reasons = dict.fromkeys(found.reason for found in (*result.prr.values(), *result.differences.values()))
     undefined = f" Undefined (–): {'; '.join(filter(None, reasons))}." if any(reasons) else ""
-    table.caption = f"Brackets: 95 % bootstrap interval, paired for the differences.{undefined}"
+    table.caption = f"Brackets: 95 % interval by question, paired for the differences.{undefined}"
     console.print(table)
     for line in _facts(result):
         console.print(line, soft_wrap=True)

@@ -124,9 +124,7 @@ def _add_report(report: argparse.ArgumentParser) -> None:
     report.add_argument(
         "--out", type=Path, metavar="DIR", help="output folder; default for one run: report, in the run's folder"
     )
-    report.add_argument(
-        "--intervals", action="store_true", help="several runs: with 95 %% bootstrap intervals, which takes longer"
-    )
+    report.add_argument("--intervals", action="store_true", help="several runs: with 95 %% intervals in the tables")
 
 
 def _add_export(export: argparse.ArgumentParser) -> None:
@@ -292,12 +290,12 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _report_of_several(options: argparse.Namespace) -> int:
-    from analysis.collections.writing import RESAMPLES, CollectionSettings, write_collection
+    from analysis.collections.writing import CollectionSettings, write_collection
 
     if options.out is None:
         message = "The report of several runs belongs to none of their folders. Give one with --out DIR."
         raise InvalidInput(message)
-    settings = CollectionSettings(resamples=RESAMPLES if options.intervals else 0)
+    settings = CollectionSettings(intervals=options.intervals)
     page = write_collection(
         options.folders, options.out, settings, on_run=lambda cell: say(f"Ablations of {cell.model} on {cell.column}")
     )

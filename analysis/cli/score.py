@@ -4,6 +4,7 @@
 """
 
 import argparse
+import math
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -113,7 +114,7 @@ def print_summary(console: Console, run: Run) -> None:
     if len(strata := strata_table(run.answers, thresholds)):
         console.print(_strata(strata, thresholds))
     if run.answers["quality"].notna().any():
-        ranked = ranking_table(run.answers, run.methods, thresholds)
+        ranked = ranking_table(run.answers, run.methods, thresholds, clusters=run.clusters)
         if len(ranked):
             console.print(_ranking(ranked))
     if unknown := about_unknown_methods(run.manifest.request):
@@ -161,7 +162,9 @@ def _ranking(found: pd.DataFrame) -> Table:
     excluded = f" Left out because undefined: {left_out.max()}." if left_out.any() else ""
     reasons = "; ".join(dict.fromkeys(filter(None, found["undefined"])))
     undefined = f" Undefined (–): {reasons}." if reasons else ""
-    table.caption = _text(f"Brackets: 95 % bootstrap interval.{excluded}{undefined}")
+    few = "; ".join(dict.fromkeys(filter(None, found["no interval"])))
+    without = f" No interval: {few}." if few else ""
+    table.caption = _text(f"Brackets: 95 % interval by question.{excluded}{undefined}{without}")
     return table
 
 
@@ -176,7 +179,7 @@ def _table(title: str, *columns: str) -> Table:
 
 def _estimate(row: dict[str, float], name: str) -> Text:
     value, low, high = (number(row[f"{name}{end}"], places=2) for end in ("", "_low", "_high"))
-    return Text(f"{value} [{low}, {high}]")
+    return Text(value if math.isnan(row[f"{name}_low"]) else f"{value} [{low}, {high}]")
 
 
 def _text(value: str) -> Text:

@@ -37,7 +37,7 @@ def detection_of(paths: Sequence[Path]) -> Detection:
     if len(paths) == 1 and (paths[0] / MANIFEST).exists():
         run = open_run(paths[0])
         marks = marks_of_run(run, measure(run.manifest.request.quality).thresholds)
-        return detect(token_signals(batch(run), marks), run.answers["group"].tolist())
+        return detect(token_signals(batch(run), marks), run.answers["group"].tolist(), clusters=run.clusters)
     parts = [part for path in paths if (part := part_of(Trace.load(path), "answer")) is not None]
     if not any(part.wrong for part in parts):
         message = (

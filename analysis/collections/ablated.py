@@ -66,22 +66,18 @@ def _scored(cell: Cell, run: Run, seed: int) -> list[Cell]:
     return scored
 
 
-def ablation_layouts(
-    scored: Mapping[str, Collection], metric: Metric, *, resamples: int = 0, seed: int = 0
-) -> dict[str, Layout]:
+def ablation_layouts(scored: Mapping[str, Collection], metric: Metric, *, intervals: bool = False) -> dict[str, Layout]:
     """The table of each ablation, by its id."""
-    return {
-        table.id: ablation_layout(table, scored[table.id], metric, resamples=resamples, seed=seed) for table in TABLES
-    }
+    return {table.id: ablation_layout(table, scored[table.id], metric, intervals=intervals) for table in TABLES}
 
 
-def ablation_layout(table: Ablation, found: Collection, metric: Metric, *, resamples: int = 0, seed: int = 0) -> Layout:
+def ablation_layout(table: Ablation, found: Collection, metric: Metric, *, intervals: bool = False) -> Layout:
     """The table of one ablation, whose variants are the methods of `found`: of several models the means by task.
 
     Of one model it has a column for each data set, as in the paper.
     """
     rows = [variant.id for variant in table.variants]
-    ranked = rank_collection(found, metric, methods=rows, resamples=resamples, seed=seed)
+    ranked = rank_collection(found, metric, methods=rows, intervals=intervals)
     name, heading = f"ablation_{table.id}", f"Ablation, {METRICS[metric]}: {table.title.lower()}"
     if len(found.models) == 1:
         return by_data_set(ranked, found.models[0], name=name, heading=heading, first="variant")

@@ -68,9 +68,9 @@ _PAPER_MODELS = (
 class Cell:
     """A run in a collection: what ranks its A answers. Texts and attention stay on disk, in `folder`.
 
-    `model` and `data` are the names of its row and column. `quality` (A,): nan where undefined; `uncertainties` (A,)
-    by the id of the method. `asked`: examples of the run, `failed` of which had an error; `corrected`: verdicts
-    that the user changed.
+    `model` and `data` are the names of its row and column. `quality` (A,): nan where undefined; `clusters` (A,):
+    answers to one question have one label; `uncertainties` (A,) by the id of the method. `asked`: examples of the run,
+    `failed` of which had an error; `corrected`: verdicts that the user changed.
     """
 
     folder: Path
@@ -82,6 +82,7 @@ class Cell:
     measure: str
     thresholds: Thresholds
     quality: np.ndarray
+    clusters: np.ndarray
     uncertainties: Mapping[str, np.ndarray]
     asked: int
     failed: int
@@ -162,6 +163,7 @@ def cell_of(run: Run) -> Cell:
         measure=judged.name,
         thresholds=judged.thresholds,
         quality=run.answers["quality"].to_numpy(dtype=float),
+        clusters=run.clusters,
         uncertainties=MappingProxyType({method: run.uncertainty(method) for method in run.methods}),
         asked=request.count,
         failed=len(run.failures),
@@ -239,12 +241,12 @@ class RankedCell:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RankedCollection:
-    """M methods, by id, in every run of a collection. `resamples`: of each run's answers, 0 for no intervals."""
+    """M methods, by id, in every run of a collection. `intervals`: whether tables show them."""
 
     metric: Metric
     methods: tuple[str, ...]
     cells: tuple[RankedCell, ...]
-    resamples: int
+    intervals: bool
 
     def of_model(self, model: str) -> tuple[RankedCell, ...]:
         """The runs of a model, the paper's data sets in its order first."""
@@ -253,32 +255,29 @@ class RankedCollection:
 
 
 def rank_collection(
-    found: Collection, metric: Metric, *, methods: Sequence[str] = (), resamples: int = 0, seed: int = 0
+    found: Collection, metric: Metric, *, methods: Sequence[str] = (), intervals: bool = False
 ) -> RankedCollection:
     """Rank the answers of every run by each method, by default those that any run has.
 
     All answers of a run are ranked together, whatever their groups. For ROC-AUC the threshold is that of the run's own
-    measure. `resamples` of 0 leaves out the bootstrap, which takes most of the time.
+    measure.
     """
     methods = tuple(methods) or found.methods
     return RankedCollection(
         metric=metric,
         methods=methods,
-        cells=tuple(
-            _ranked(cell, metric, methods, resamples=resamples, seed=seed + place)
-            for place, cell in enumerate(found.cells)
-        ),
-        resamples=resamples,
+        cells=tuple(_ranked(cell, metric, methods) for cell in found.cells),
+        intervals=intervals,
     )
 
 
-def _ranked(cell: Cell, metric: Metric, methods: Sequence[str], *, resamples: int, seed: int) -> RankedCell:
-    whole = Group(ALL, np.arange(len(cell.quality)))
-    among = judged(whole, cell.quality, metric=metric, thresholds=cell.thresholds, count=resamples, seed=seed)
+def _ranked(cell: Cell, metric: Metric, methods: Sequence[str]) -> RankedCell:
+    whole = Group(ALL, np.arange(len(cell.quality)), cell.clusters)
+    among = judged(whole, cell.quality, metric=metric, thresholds=cell.thresholds)
     found = {
         method: ranking(cell.uncertainties[method][among.rows], among)
         if method in cell.uncertainties
-        else undefined(f"{NOT_COMPUTED} in {cell.run}", among.size, resamples)
+        else undefined(f"{NOT_COMPUTED} in {cell.run}", among.size)
         for method in methods
     }
     return RankedCell(cell, found, _why_unranked(among))
@@ -288,9 +287,9 @@ def _why_unranked(among: Judged) -> str:
     return "" if among.can_be_ranked else ranking(-among.truth, among).estimate.reason
 
 
-def undefined(reason: str, size: int = 0, resamples: int = 0) -> Ranking:
+def undefined(reason: str, size: int = 0) -> Ranking:
     """A ranking that is undefined for this reason, of `size` answers."""
-    return Ranking(Estimate(np.nan, np.nan, np.nan, 0, size, reason), np.full(resamples, np.nan))
+    return Ranking(Estimate(np.nan, np.nan, np.nan, 0, size, reason), np.zeros(0), None)
 
 
 def mean(rankings: Sequence[Ranking]) -> Ranking:
@@ -299,7 +298,7 @@ def mean(rankings: Sequence[Ranking]) -> Ranking:
     reasons = list(dict.fromkeys(one.estimate.reason for one in rankings if one.estimate.reason))
     if reasons:
         more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
-        return undefined(f"{reasons[0]}{more}", size, len(rankings[0].resampled))
+        return undefined(f"{reasons[0]}{more}", size)
     return mean_of(rankings, size=size) if rankings else undefined("no data set can be averaged")
 
 
@@ -344,7 +343,7 @@ def task_means(found: RankedCollection, model: str, names: Sequence[str]) -> dic
     """The mean of each method over these data sets of a model."""
     own = {one.cell.column: one for one in found.of_model(model)}
     if not set(names) <= set(own):
-        return {method: undefined(f"no run of {model}", resamples=found.resamples) for method in found.methods}
+        return {method: undefined(f"no run of {model}") for method in found.methods}
     return {method: mean([own[name].rankings[method] for name in names]) for method in found.methods}
 
 

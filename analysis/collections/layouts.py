@@ -5,7 +5,7 @@ every number.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from types import MappingProxyType
 from typing import Literal, NamedTuple, get_args
@@ -84,7 +84,7 @@ class Layout:
     """A table and its words; `name` is that of its files.
 
     `notes` say what its means are over and why cells are undefined. `reasons`: an undefined cell shows its reason in
-    place of a dash.
+    place of a dash. `intervals`: a cell shows its interval, if it has one.
     """
 
     name: str
@@ -95,6 +95,7 @@ class Layout:
     notes: tuple[str, ...] = ()
     first: str = "method"
     reasons: bool = False
+    intervals: bool = False
 
     @property
     def tops(self) -> tuple[tuple[str, int], ...]:
@@ -132,13 +133,14 @@ class Layout:
             if any(not np.isnan(one.low) for one in column.estimates):
                 columns[f"{column.name}, low"] = [one.low for one in column.estimates]
                 columns[f"{column.name}, high"] = [one.high for one in column.estimates]
-        return pd.DataFrame(columns | {"undefined": self._undefined()})
+        return pd.DataFrame(columns | {what: self._missing(what) for what in ("undefined", "no interval")})
 
-    def _undefined(self) -> list[str]:
+    def _missing(self, what: str) -> list[str]:
+        """Why numbers of each row are missing, with the names of their columns."""
         rows = zip(*(column.estimates for column in self.columns), strict=True)
         named = [column.name for column in self.columns]
         return [
-            "; ".join(f"{name}: {one.reason}" for name, one in zip(named, row, strict=True) if one.reason)
+            "; ".join(f"{name}: {one.missing[what]}" for name, one in zip(named, row, strict=True) if one.missing[what])
             for row in rows
         ]
 
@@ -148,7 +150,11 @@ class Layout:
         if role == "difference":
             return _signed(one.value)
         value = number(one.value, places=3)
-        return value if np.isnan(one.low) else f"{value} [{number(one.low, places=2)}, {number(one.high, places=2)}]"
+        return (
+            value
+            if np.isnan(one.low) or not self.intervals
+            else f"{value} [{number(one.low, places=2)}, {number(one.high, places=2)}]"
+        )
 
 
 _ROUNDING = 0.0005  # the paper's numbers have three places
@@ -208,13 +214,20 @@ def by_task(
         columns=(*columns, _mean_over_models(ranked, models, over)),
         notes=(*_mean_notes(over, models), *_undefined_notes(ranked.methods, list(means.values()))),
         first=first,
+        intervals=ranked.intervals,
     )
 
 
 def _mean_over_models(ranked: RankedCollection, models: Sequence[str], over: Shared) -> Column:
     means = [task_means(ranked, model, over.sets[task]) for model in models for task in over.tasks]
     each = [mean([one[method] for one in means]).estimate for method in ranked.methods]
-    return Column(top="Mean", title="", estimates=tuple(each), is_mean=True)
+    shown = each if len(models) == 1 else map(_without_interval, each)
+    return Column(top="Mean", title="", estimates=tuple(shown), is_mean=True)
+
+
+def _without_interval(one: Estimate) -> Estimate:
+    """A mean over models: these answered the same questions, so their errors are not independent."""
+    return replace(one, low=np.nan, high=np.nan, no_interval="" if one.reason else "models answered the same questions")
 
 
 def by_data_set(ranked: RankedCollection, model: str, *, name: str, heading: str = "", first: str = "method") -> Layout:
@@ -242,6 +255,7 @@ def by_data_set(ranked: RankedCollection, model: str, *, name: str, heading: str
             *_undefined_notes(ranked.methods, [one.rankings for one in used]),
         ),
         first=first,
+        intervals=ranked.intervals,
     )
 
 
@@ -277,7 +291,7 @@ def _layout_caption(ranked: RankedCollection) -> str:
     return joined(
         f"{METRICS[ranked.metric]} of each method, higher ranks better.",
         "A task is the mean over its data sets.",
-        "Brackets: 95 % bootstrap interval." if ranked.resamples else "",
+        "Brackets: 95 % interval." if ranked.intervals else "",
         "Compare methods within a column: models and data differ between columns.",
     )
 
@@ -351,7 +365,7 @@ def _cell(one: RankedCell, metric: str, methods: Iterable[str]) -> Iterable[dict
             "high": estimate.high,
             "answers": estimate.n,
             "excluded": estimate.excluded,
-            "undefined": estimate.reason,
+            **estimate.missing,
             "run": one.cell.run,
         }
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from analysis.collections.ablated import ablated, ablation_layouts
 from analysis.collections.collection import (
@@ -35,15 +35,14 @@ from analysis.runs.opened import open_run
 from rauq.errors import RunError
 from rauq.labels import running
 
-RESAMPLES = 1000
 _PAGE = Path(__file__).parent / "index.html"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionSettings:
-    """How a collection is evaluated: `resamples` for 95 % intervals, 0 for none, which is much faster."""
+    """How a collection is evaluated: whether its tables show 95 % intervals, and the seed of random choices."""
 
-    resamples: int = 0
+    intervals: bool = False
     seed: int = 0
 
 
@@ -86,9 +85,8 @@ def write_collection(
     """
     settings = settings or CollectionSettings()
     found = collect(cell_of(open_run(folder)) for folder in folders)
-    drawn: Any = {"resamples": settings.resamples, "seed": settings.seed}
-    ranked = {metric: rank_collection(found, metric, **drawn) for metric in get_args(Metric)}
-    ablations = ablation_layouts(ablated(found, seed=settings.seed, on_run=on_run), "prr", **drawn)
+    ranked = {metric: rank_collection(found, metric, intervals=settings.intervals) for metric in get_args(Metric)}
+    ablations = ablation_layouts(ablated(found, seed=settings.seed, on_run=on_run), "prr", intervals=settings.intervals)
     parts = collection_parts(found, ranked, ablations)
     try:
         _write_files(out, found, ranked, parts)

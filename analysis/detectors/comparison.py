@@ -22,7 +22,7 @@ from analysis.methods.comparison import (
     ranking,
 )
 from analysis.quality.judgement import Thresholds
-from analysis.stats import Estimate, in_words
+from analysis.stats import Estimate, in_words, sign_of
 from rauq.labels import number
 
 Split = Literal["questions", "groups"]
@@ -93,7 +93,7 @@ class Detectors:
     reasons: Mapping[Split, str]
 
 
-def detectors(given: Labelled, *, thresholds: Thresholds, resamples: int = 1000, seed: int = 1) -> Detectors:
+def detectors(given: Labelled, *, thresholds: Thresholds, seed: int = 1) -> Detectors:
     """Fit every detector, and judge each on answers, and apart on groups, that it has not seen."""
     used = _usable(given)
     folds: dict[Split, np.ndarray] = {
@@ -102,7 +102,10 @@ def detectors(given: Labelled, *, thresholds: Thresholds, resamples: int = 1000,
     }
     reasons = {split: _why_not(used, split, fold) for split, fold in folds.items()}
     among = judged_groups(
-        groups_of(used.groups), used.quality, metric="prr", thresholds=thresholds, count=resamples, seed=seed
+        groups_of(used.groups, clusters=np.unique(used.questions, return_inverse=True)[1]),
+        used.quality,
+        metric="prr",
+        thresholds=thresholds,
     )
     scored = {split: _scored(used, among, fold) for split, fold in folds.items() if not reasons[split]}
     return Detectors(
@@ -219,7 +222,9 @@ def _compared(found: Detectors, split: Split, against: _Against) -> str:
 
 
 def _verdict(change: Estimate, against: _Against) -> str:
-    if change.low <= 0 <= change.high:
+    if change.no_interval:
+        return "Which ranks better cannot be said"
+    if not sign_of(change):
         return against.equal if change.value <= 0 else "No significant difference"
     return "Heads rank better" if change.value > 0 else against.worse
 
@@ -234,7 +239,7 @@ def detectors_caption(found: Detectors) -> str:
     apart = "; on the right, without its whole group" if found.num_groups > 1 else ""
     return (
         "Logistic regression on the mean previous-token attention of all heads, or on words, length or group instead. "
-        f"Each answer is scored by fits without it and its question{apart}. PRR{within}, 95 % bootstrap intervals."
+        f"Each answer is scored by fits without it and its question{apart}. PRR{within}, 95 % intervals by question."
     )
 
 
@@ -289,7 +294,7 @@ def detectors_table(found: Detectors) -> pd.DataFrame:
                 "low": one.low,
                 "high": one.high,
                 "answers": one.n,
-                "undefined": one.reason,
+                **one.missing,
             }
             for split, judged in found.judged.items()
             for name, own in judged.items()

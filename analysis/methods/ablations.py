@@ -147,7 +147,6 @@ def ablate(
     layers: Sequence[int],
     metric: Metric,
     thresholds: Thresholds,
-    resamples: int = 1000,
     seed: int = 0,
 ) -> Ablated:
     """Compute one table for A answers with their quality (A,) and the names of their groups (A,).
@@ -162,11 +161,9 @@ def ablate(
         comparison=compare(
             pd.DataFrame(columns),
             there,
-            [Group(group.name, group.rows[~chosen[group.rows]]) for group in groups],
+            [group.among(~chosen) for group in groups],
             metric=metric,
             thresholds=thresholds,
-            resamples=resamples,
-            seed=seed,
         ),
         missing=tuple(variant.id for variant in ablation.variants if variant.id not in there),
         chosen_on=int(chosen.sum()),

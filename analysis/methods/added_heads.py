@@ -10,7 +10,7 @@ import numpy as np
 from analysis.answer_sets.separation import Labelled, areas, labelled
 from analysis.answer_sets.sides import Sides, sides
 from analysis.answer_sets.word_attention import WordAttention
-from analysis.methods.comparison import JudgedGroups, Ranking, difference, groups_of, judged_groups, ranking
+from analysis.methods.comparison import NO_GROUP, JudgedGroups, Ranking, difference, groups_of, judged_groups, ranking
 from analysis.quality.judgement import Thresholds
 from analysis.runs.opened import Run
 from analysis.stats import Estimate, in_words, is_slight, prr, sign_of
@@ -150,9 +150,7 @@ class _Setup:
     rows: dict[str, np.ndarray]
 
 
-def added_heads(
-    given: Candidates, *, k: int, thresholds: Thresholds, resamples: int = 1000, draws: int = DRAWS, seed: int = 0
-) -> AddedHeads:
+def added_heads(given: Candidates, *, k: int, thresholds: Thresholds, draws: int = DRAWS, seed: int = 0) -> AddedHeads:
     """Choose k heads for each group by ROC-AUC on all other groups, and judge RAUQ with these within the group.
 
     The score is RAUQ minus the mean of the heads' mean attention, each standardised within the group, which needs no
@@ -161,8 +159,10 @@ def added_heads(
     counted = labelled(given.means, given.sides, given.groups, clusters=given.clusters)
     if reason := _why_not(counted, given, k):
         return _undefined(given, k, reason)
-    groups = groups_of(given.groups)
-    among = judged_groups(groups, given.quality, metric="prr", thresholds=thresholds, count=resamples, seed=seed)
+    groups = groups_of(given.groups, clusters=given.clusters)
+    among = judged_groups(groups, given.quality, metric="prr", thresholds=thresholds)
+    if not any(part.is_averaged for part in among.own):
+        return _undefined(given, k, NO_GROUP)
     base = standardised(given.uncertainty, given.groups)
     setup = _Setup(given, counted, base, among, {group.name: group.rows for group in groups[1:]})
     chosen = {name: best_heads(areas(given.means, counted.among(_others(counted, name))), k) for name in setup.rows}
@@ -260,7 +260,7 @@ def _random(rng: np.random.Generator, given: Candidates, k: int) -> Chooser:
 def _gain(setup: _Setup, heads_of: Chooser) -> float:
     """Mean over groups of the PRR with the heads of each, minus that of RAUQ alone."""
     combined = _combined(setup, setup.given.means, heads_of)
-    parts = [part for part in setup.among.own if part.can_be_ranked]
+    parts = [part for part in setup.among.own if part.is_averaged]
     gains = [prr(combined[part.rows], part.truth) - prr(setup.base[part.rows], part.truth) for part in parts]
     return float(np.mean(gains))
 
@@ -341,7 +341,7 @@ def _against_controls(found: AddedHeads) -> str:
 
 
 def _noise(found: Estimate) -> str:
-    return ", not significant" if found.low <= 0 <= found.high else ""
+    return "" if found.no_interval or sign_of(found) or is_slight(found) else ", not significant"
 
 
 def added_heads_caption(found: AddedHeads) -> str:
@@ -350,7 +350,7 @@ def added_heads_caption(found: AddedHeads) -> str:
         return "Ours, not the paper's."
     return (
         "Ours, not the paper's. Heads of layers stored per token, chosen by ROC-AUC on all other groups; score: RAUQ "
-        "minus their mean attention over the whole answer, each standardised within the group. 95 % bootstrap "
+        "minus their mean attention over the whole answer, each standardised within the group. 95 % "
         f"intervals; random heads: 95 % of {len(found.random)} draws."
     )
 

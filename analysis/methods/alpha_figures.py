@@ -81,7 +81,8 @@ def _span(found: Sweep, names: Sequence[str]) -> tuple[float, float]:
     """The ends of the axis of the metric: all intervals, and a little more."""
     each = [one for name in names for one in found.of_group(name)]
     each += [one.estimate for name in names for kind in REPLACED for one in found.under(kind, name)]
-    low, high = np.nanmin([one.low for one in each]), np.nanmax([one.high for one in each])
+    ends = [end for one in each for end in (one.low, one.value, one.high)]
+    low, high = np.nanmin(ends), np.nanmax(ends)
     room = 0.05 * max(high - low, 0.02)
     return float(low - room), float(high + room)
 
@@ -89,7 +90,8 @@ def _span(found: Sweep, names: Sequence[str]) -> tuple[float, float]:
 def _reach(found: Sweep, names: Sequence[str]) -> tuple[float, float]:
     """The ends of the axis of the differences: all intervals where alpha is above 0, and 0 itself."""
     later = [one.difference for name in names for kind in REPLACED for one in found.under(kind, name)[1:]]
-    low, high = min(0.0, np.nanmin([one.low for one in later])), max(0.0, np.nanmax([one.high for one in later]))
+    ends = [0.0, *(end for one in later for end in (one.low, one.value, one.high))]
+    low, high = np.nanmin(ends), np.nanmax(ends)
     room = 0.12 * max(high - low, 0.002)
     return float(low - room), float(high + room)
 
@@ -257,6 +259,8 @@ def _hover(found: Sweep, place: int, one: Estimate, name: str) -> str:
 
 
 def _signed(one: Estimate) -> str:
+    if one.no_interval:
+        return f"{signed(one.value)} (no interval: {one.no_interval})"
     return one.reason or f"{signed(one.value)} [{signed(one.low)}, {signed(one.high)}]"
 
 

@@ -236,13 +236,11 @@ def control_groups(
     thresholds: Thresholds,
     facts: np.ndarray | None = None,
     settings: Settings | None = None,
-    resamples: int = 1000,
     seed: int = 0,
 ) -> tuple[GroupControl, ...]:
     """Exchange attention within the group of each answer, `names` (A,), and compare in every one of `groups`.
 
-    `facts` (A, N) are the tokens that the score is restricted to. `settings` are the paper's unless given. The same
-    resamples serve the real attention and every exchange.
+    `facts` (A, N) are the tokens that the score is restricted to. `settings` are the paper's unless given.
 
     Raises:
         InvalidInput: settings that the control does not know, or that do not fit the answers.
@@ -251,7 +249,7 @@ def control_groups(
     found = control_of_groups(answers, settings, names, tokens=facts, seed=seed)
     # A group without a score has no answers to judge, so that the mean within groups leaves it out.
     scored = np.where(np.isnan(found.real), np.nan, quality)
-    among = judged_groups(groups, scored, metric=metric, thresholds=thresholds, count=resamples, seed=seed)
+    among = judged_groups(groups, scored, metric=metric, thresholds=thresholds)
     real = _rank_parts(found.real, among)
     kinds = [_exchanged(name, (found.real, real), rows, among) for name, rows in _replaced(found).items()]
     controls = (
@@ -363,20 +361,18 @@ def sweep(
     signal: Signal,
     metric: Metric,
     thresholds: Thresholds,
-    resamples: int = 500,
     seed: int = 0,
 ) -> Sweep:
     """Score A answers at every alpha under each attention, and rank them by their quality (A,).
 
-    Attention is exchanged within the group of each answer, `names` (A,). Within a group one set of bootstrap resamples
-    serves every alpha and every attention.
+    Attention is exchanged within the group of each answer, `names` (A,).
 
     Raises:
         InvalidInput: a batch without the kind of its model, or without the middle layers.
     """
     scores = score_sweep(answers, names, signal=signal, seed=seed)
     real = scores["real"][:, 0]
-    among = judged_groups(groups, quality, metric=metric, thresholds=thresholds, count=resamples, seed=seed)
+    among = judged_groups(groups, quality, metric=metric, thresholds=thresholds)
     ranked = [_rank_parts(row, among) for row in real]
     return Sweep(
         alignment=answers.alignment,

@@ -1,29 +1,35 @@
 """Comparison of methods: how well each ranks the answers of every group, RAUQ minus others, and curves of rejection."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
+from analysis.answer_sets.clusters import clusters_or_own
 from analysis.answer_sets.sides import shown_groups
+from analysis.intervals import (
+    LEAST,
+    Answers,
+    Spread,
+    ends,
+    influence_of,
+    mean_spread,
+    rarer_side,
+    scale_of,
+    spread_of,
+    too_few,
+)
 from analysis.quality.judgement import Thresholds
 from analysis.runs.own import row_of
 from analysis.stats import (
-    Bounds,
     Estimate,
     RejectionCurve,
-    bounds_of,
-    counts_of,
-    interval,
     is_defined,
     prr,
     ranks,
     rejection_curve,
-    resampled_prr,
-    resampled_roc_auc,
-    resamples,
     roc_auc,
     sign_of,
     why_undefined,
@@ -42,124 +48,109 @@ ALL, WITHIN = "all", "mean within groups"
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """A group of answers: its name, and its rows (n,) of the run's table. "all" holds every answer."""
+    """A group of answers: its name, its rows (n,) of the run's table, and which of these answer one question (n,).
+
+    "all" holds every answer.
+    """
 
     name: str
     rows: np.ndarray
+    cluster: np.ndarray
+
+    def among(self, kept: np.ndarray) -> "Group":
+        """The group without the answers that are not `kept` (A,)."""
+        own = kept[self.rows]
+        return Group(self.name, self.rows[own], self.cluster[own])
 
 
-def groups_of(names: Sequence[str]) -> tuple[Group, ...]:
-    """All answers first, then each group of several that are shown; `names` (A,) is the group of each answer."""
+def groups_of(names: Sequence[str], *, clusters: np.ndarray | None = None) -> tuple[Group, ...]:
+    """All answers first, then each group of several that are shown; `names` (A,) is the group of each answer.
+
+    `clusters` (A,): answers to one question have one label; None: each answers a question of its own.
+    """
     given = np.asarray(names)
-    own = tuple(Group(name, np.flatnonzero(given == name)) for name in shown_groups(given))
-    return (Group(ALL, np.arange(len(given))), *own)
+    cluster = clusters_or_own(clusters, len(given))
+    own = [Group(name, rows := np.flatnonzero(given == name), cluster[rows]) for name in shown_groups(given)]
+    return (Group(ALL, np.arange(len(given)), cluster), *own)
 
 
 Metric = Literal["prr", "roc_auc"]
 
-MOST_RESAMPLED, SAMPLE = 20_000, 1_000
-"""Of more answers in all than the first, resamples of each group draw from a seeded sample of the second."""
+_METRICS: dict[Metric, Callable[[np.ndarray, np.ndarray], float]] = {"prr": prr, "roc_auc": roc_auc}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Judged:
-    """The answers of a group, n of which can be judged, and R bootstrap resamples of those.
+    """The answers of a group, n of which can be judged.
 
-    `rows` (n,) are theirs in the run's table. `truth` (n,): their quality, or for ROC-AUC 1 where it is above the
-    threshold, else 0. `drawn` (m,): the places of those that are resampled, all of them in a small run.
-    `counts` (m, R): how often each resample draws each; `bounds`: what a PRR of a resample lies between. `size`: all
-    answers of the group.
+    `rows` (n,) are theirs in the run's table. `of`: their quality, or for ROC-AUC 1 where it is above the threshold,
+    else 0, and which of them answer one question. `size`: all answers of the group.
     """
 
     name: str
     metric: Metric
     rows: np.ndarray
-    truth: np.ndarray
-    drawn: np.ndarray
-    counts: np.ndarray
-    bounds: Bounds | None
+    of: Answers
     size: int
+
+    @property
+    def truth(self) -> np.ndarray:
+        """What the answers (n,) are ranked against."""
+        return self.of.truth
 
     @property
     def can_be_ranked(self) -> bool:
         """Whether the metric of any ranking is defined: there are enough answers, and not all are alike."""
-        metric = prr if self.metric == "prr" else roc_auc
-        return not np.isnan(metric(-self.truth, self.truth))
+        return not np.isnan(_METRICS[self.metric](-self.truth, self.truth))
+
+    @property
+    def is_averaged(self) -> bool:
+        """Whether a mean over groups counts this one: a ranking of very few answers of either kind is mostly noise."""
+        return self.can_be_ranked and rarer_side(self.of) >= LEAST
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """The metric of one uncertainty, from the answers that have it, and its values (R,) on the resamples of those."""
+    """The metric of one uncertainty, what each of the n judged answers adds to its error (n,), and how far it is off.
+
+    `spread` is None where the metric is undefined.
+    """
 
     estimate: Estimate
-    resampled: np.ndarray
+    influence: np.ndarray
+    spread: Spread | None
 
 
-def judged(
-    group: Group, quality: np.ndarray, *, metric: Metric, thresholds: Thresholds, count: int = 1000, seed: int = 0
-) -> Judged:
-    """The answers of a group by their quality (A,) of all answers; for ROC-AUC correct is above `thresholds.roc`.
-
-    A `count` of 0 draws no resamples: nothing then has an interval. Where more than `MOST_RESAMPLED` answers are given,
-    a sample of the group is resampled, drawn by the same seed.
-    """
-    rows = group.rows[np.isfinite(quality[group.rows])]
+def judged(group: Group, quality: np.ndarray, *, metric: Metric, thresholds: Thresholds) -> Judged:
+    """The answers of a group by their quality (A,) of all answers; for ROC-AUC correct is above `thresholds.roc`."""
+    kept = np.isfinite(quality[group.rows])
+    rows = group.rows[kept]
     truth = quality[rows] if metric == "prr" else (quality[rows] > thresholds.roc).astype(float)
-    drawn = _drawn(len(rows), seed) if len(quality) > MOST_RESAMPLED else np.arange(len(rows))
-    counts = counts_of(resamples(len(drawn), count=count, seed=seed)) if len(rows) else np.zeros((0, count), np.int32)
     return Judged(
-        name=group.name,
-        metric=metric,
-        rows=rows,
-        truth=truth,
-        drawn=drawn,
-        counts=counts,
-        bounds=bounds_of(truth[drawn], counts) if metric == "prr" and count else None,
-        size=len(group.rows),
+        name=group.name, metric=metric, rows=rows, of=Answers(truth, group.cluster[kept]), size=len(group.rows)
     )
-
-
-def _drawn(size: int, seed: int) -> np.ndarray:
-    return np.sort(np.random.default_rng(seed).choice(size, min(size, SAMPLE), replace=False))
 
 
 def ranking(uncertainty: np.ndarray, among: Judged) -> Ranking:
     """Rank the judged answers by their uncertainty (n,), or by each of S (S, n) and take the mean of the metric.
 
-    Answers that lack one are left out, of every resample too.
+    Answers that lack one are left out.
     """
     rows = np.atleast_2d(uncertainty)
-    kept = ~np.isnan(rows).any(axis=0)
-    found = [_metric(row, among) for row in np.where(kept, rows, np.nan)]
-    value, resampled = (np.mean(several, axis=0) for several in zip(*found, strict=True))
+    kept, metric = ~np.isnan(rows).any(axis=0), _METRICS[among.metric]
+    of, rows = among.of.among(kept), rows[:, kept]
+    n, influence = int(kept.sum()), np.zeros(len(kept))
+    value = float(np.mean([metric(row, of.truth) for row in rows]))
     if np.isnan(value):
-        resampled = np.full_like(resampled, np.nan)  # a resample may hold enough answers where the group does not
-    reason = _why_undefined(rows[0, kept], among.truth[kept], among.metric) if np.isnan(value) else ""
-    n = int(kept.sum())
-    return Ranking(Estimate(float(value), *interval(resampled), n, among.size - n, reason), resampled)
+        reason = _why_undefined(rows[0], of.truth, among.metric)
+        return Ranking(Estimate(value, np.nan, np.nan, n, among.size - n, reason), influence, None)
+    influence[kept] = np.mean([influence_of(metric, row, of.truth) for row in rows], axis=0)
+    spread = spread_of(value, influence[kept], of, scale_of(metric, of.truth))
+    return Ranking(_estimate(value, spread, n, among.size - n, too_few(of)), influence, spread)
 
 
-def _metric(uncertainty: np.ndarray, among: Judged) -> tuple[float, np.ndarray]:
-    value = _value(uncertainty, among.truth, among.metric)
-    if not among.counts.shape[1]:
-        return value, np.zeros(0)
-    some, truth = uncertainty[among.drawn], among.truth[among.drawn]
-    resampled = _resampled(some, truth, among)
-    if len(some) == len(uncertainty):
-        return value, resampled
-    # The spread of a metric shrinks with the root of the number of answers: that of a sample is brought to all of them.
-    scale = np.sqrt(len(some) / len(uncertainty))
-    return value, value + (resampled - _value(some, truth, among.metric)) * scale
-
-
-def _value(uncertainty: np.ndarray, truth: np.ndarray, metric: Metric) -> float:
-    return prr(uncertainty, truth) if metric == "prr" else roc_auc(uncertainty, truth)
-
-
-def _resampled(uncertainty: np.ndarray, truth: np.ndarray, among: Judged) -> np.ndarray:
-    if among.metric == "prr":
-        return resampled_prr(uncertainty, truth, among.counts, bounds=among.bounds)
-    return resampled_roc_auc(uncertainty, truth, among.counts)
+def _estimate(value: float, spread: Spread, n: int, excluded: int, too_few: str) -> Estimate:
+    return Estimate(value, *ends(value, spread), n, excluded, no_interval="" if spread.is_known else too_few)
 
 
 def _why_undefined(uncertainty: np.ndarray, truth: np.ndarray, metric: Metric) -> str:
@@ -192,48 +183,33 @@ class JudgedGroups:
 
 
 def judged_groups(
-    groups: Sequence[Group],
-    quality: np.ndarray,
-    *,
-    metric: Metric,
-    thresholds: Thresholds,
-    count: int = 1000,
-    seed: int = 0,
+    groups: Sequence[Group], quality: np.ndarray, *, metric: Metric, thresholds: Thresholds
 ) -> JudgedGroups:
     """Judge all answers, the first of the groups, and each of the others, as `judged`."""
-    whole, *own = (
-        judged(group, quality, metric=metric, thresholds=thresholds, count=count, seed=seed) for group in groups
-    )
+    whole, *own = (judged(group, quality, metric=metric, thresholds=thresholds) for group in groups)
     return JudgedGroups(whole, tuple(own))
 
 
 def _mean_within(rankings: Sequence[Ranking], parts: Sequence[Judged]) -> Ranking:
-    """The mean over the groups that can be ranked, undefined where one of these is.
-
-    Each group is resampled within itself, independently of the others.
-    """
-    ranked = [one for one, part in zip(rankings, parts, strict=True) if part.can_be_ranked]
+    """The mean over the groups that count, undefined where one of these is; groups are independent."""
+    ranked = [one for one, part in zip(rankings, parts, strict=True) if part.is_averaged]
     n, size = sum(one.estimate.n for one in ranked), sum(part.size for part in parts)
-    undefined = sum(one.estimate.reason != "" for one in ranked)
+    undefined = sum(one.spread is None for one in ranked)
     if undefined or not ranked:
-        reason = f"undefined in {undefined or len(parts)} of {len(ranked) or len(parts)} groups"
-        nothing = np.full_like(rankings[0].resampled, np.nan)
-        return Ranking(Estimate(np.nan, np.nan, np.nan, n, size - n, reason), nothing)
+        reason = f"undefined in {undefined} of {len(ranked)} groups" if ranked else NO_GROUP
+        return Ranking(Estimate(np.nan, np.nan, np.nan, n, size - n, reason), np.zeros(0), None)
     return mean_of(ranked, size=size)
 
 
 def mean_of(ranked: Sequence[Ranking], *, size: int) -> Ranking:
     """The mean of rankings that are all defined, each of answers of its own, `size` of them in all."""
-    # Groups of one size have been drawn by the same indices: put out of step, they are independent again.
-    resampled = np.mean([np.roll(_defined(one.resampled), step) for step, one in enumerate(ranked)], axis=0)
+    spread = mean_spread([one.spread for one in ranked if one.spread])
     value, n = float(np.mean([one.estimate.value for one in ranked])), sum(one.estimate.n for one in ranked)
-    return Ranking(Estimate(value, *interval(resampled), n, size - n), resampled)
+    return Ranking(_estimate(value, spread, n, size - n, _TOO_FEW), np.zeros(0), spread)
 
 
-def _defined(resampled: np.ndarray) -> np.ndarray:
-    """Values (R,) of resamples; those that are undefined in this group are drawn again from the others."""
-    defined = resampled[~np.isnan(resampled)]
-    return np.resize(defined, len(resampled)) if len(defined) else resampled
+NO_GROUP = f"no group has correct and incorrect answers to at least {LEAST} questions each"
+_TOO_FEW = "some of what is averaged has too few correct or incorrect answers"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -303,9 +279,14 @@ def difference(base: tuple[np.ndarray, Ranking], other: tuple[np.ndarray, Rankin
     """The metric of one uncertainty, (n,) or (S, n), minus that of another, among the answers that have both."""
     both = ~np.isnan(np.vstack([base[0], other[0]])).any(axis=0)
     first, second = (_on(both, *one, among) for one in (base, other))
-    value, resampled = first.estimate.value - second.estimate.value, first.resampled - second.resampled
-    reason = first.estimate.reason or second.estimate.reason
-    return Ranking(Estimate(value, *interval(resampled), first.estimate.n, first.estimate.excluded, reason), resampled)
+    value, influence = first.estimate.value - second.estimate.value, first.influence - second.influence
+    n, excluded = first.estimate.n, first.estimate.excluded
+    if first.spread is None or second.spread is None:
+        reason = first.estimate.reason or second.estimate.reason
+        return Ranking(Estimate(value, np.nan, np.nan, n, excluded, reason), influence, None)
+    of = among.of.among(both)
+    spread = spread_of(value, influence[both], of, first.spread.scale.of_differences)
+    return Ranking(_estimate(value, spread, n, excluded, too_few(of)), influence, spread)
 
 
 def _on(both: np.ndarray, uncertainty: np.ndarray, ranked: Ranking, among: Judged) -> Ranking:
@@ -321,10 +302,10 @@ _EQUAL = 12  # decimals: values closer than this are one, whatever the order of 
 class Comparison:
     """M methods, by id, in G groups: "all", then, where there are several, the mean within groups, and each of these.
 
-    `estimates` (M, G): PRR or ROC-AUC, higher is better. The mean is over the groups in which ranking is defined, as
-    the paper's is over data sets. `mean_ranks` (M,): the mean over the same groups of the method's rank, 1 being the
-    best; nan where it is undefined in one of them. `paired`: RAUQ minus each other method, None where RAUQ is not
-    among them.
+    `estimates` (M, G): PRR or ROC-AUC, higher is better. The mean is over the groups that have enough answers of
+    either kind, as the paper's is over data sets. `mean_ranks` (M,): the mean over the same groups of the method's
+    rank, 1 being the best; nan where it is undefined in one of them. `paired`: RAUQ minus each other method, None where
+    RAUQ is not among them.
     """
 
     metric: Metric
@@ -361,20 +342,17 @@ def compare(
     *,
     metric: Metric,
     thresholds: Thresholds,
-    resamples: int = 1000,
-    seed: int = 0,
 ) -> Comparison:
     """Rank A answers by the column of each method; `answers` also has their quality.
 
-    For ROC-AUC an answer is correct if its quality is above `thresholds.roc`. Within a group one set of bootstrap
-    resamples serves every method, so that their differences are paired.
+    For ROC-AUC an answer is correct if its quality is above `thresholds.roc`.
 
     Raises:
         InvalidInput: a method that has no column.
     """
     uncertainties = {method: _column(answers, method) for method in methods}
     quality = _column(answers, "quality")
-    among = judged_groups(groups, quality, metric=metric, thresholds=thresholds, count=resamples, seed=seed)
+    among = judged_groups(groups, quality, metric=metric, thresholds=thresholds)
     found = {
         method: [ranking(values[part.rows], part) for part in among.parts] for method, values in uncertainties.items()
     }
@@ -404,7 +382,7 @@ def _column(answers: pd.DataFrame, name: str) -> np.ndarray:
 
 def _mean_ranks(rankings: Sequence[Sequence[Ranking]], among: JudgedGroups) -> np.ndarray:
     """The mean rank (M,) over the groups that can be ranked, given the rankings of each part."""
-    own = [place for place, part in enumerate(among.parts) if part.can_be_ranked and (place or not among.own)]
+    own = [place for place, part in enumerate(among.parts) if part.is_averaged and (place or not among.own)]
     placed = np.full((len(rankings), max(len(own), 1)), np.nan)
     for column, place in enumerate(own):
         values = np.round([row[place].estimate.value for row in rankings], _EQUAL)

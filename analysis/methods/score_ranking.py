@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -23,14 +23,12 @@ def rank_score(
     groups: Sequence[str],
     *,
     thresholds: Thresholds,
-    resamples: int = 1000,
+    clusters: np.ndarray | None = None,
 ) -> tuple[Comparison, ...]:
-    """Rank A answers by their uncertainty (A,), by each metric."""
+    """Rank A answers by their uncertainty (A,), by each metric; `clusters` (A,): which of them answer one question."""
     answers = pd.DataFrame({_SCORE: uncertainty, "quality": quality})
-    return tuple(
-        compare(answers, [_SCORE], groups_of(groups), metric=metric, thresholds=thresholds, resamples=resamples)
-        for metric in get_args(Metric)
-    )
+    parts = groups_of(groups, clusters=clusters)
+    return tuple(compare(answers, [_SCORE], parts, metric=metric, thresholds=thresholds) for metric in get_args(Metric))
 
 
 def score_sentence(found: Sequence[Comparison]) -> str:
@@ -69,7 +67,7 @@ class Simple:
 
 
 def simple_rankings(
-    answers: pd.DataFrame, *, metric: Metric, thresholds: Thresholds, resamples: int = 1000, seed: int = 0
+    answers: pd.DataFrame, *, metric: Metric, thresholds: Thresholds, clusters: np.ndarray | None = None
 ) -> Simple:
     """Rank the answers of a run's table (A rows) with a quality by their length, their group, and what they name."""
     quality = answers["quality"].to_numpy(dtype=float)
@@ -80,8 +78,8 @@ def simple_rankings(
     columns |= {"group": -of_group} if len(set(answers["group"])) > 1 else {}
     columns |= {"unnamed": unnamed.astype(float)} if tells else {}
     table = pd.DataFrame(columns | {"quality": quality})
-    asked: dict[str, Any] = {"thresholds": thresholds, "resamples": resamples, "seed": seed}
-    found = compare(table, list(columns), groups_of(answers["group"]), metric=metric, **asked)
+    groups = groups_of(answers["group"], clusters=clusters)
+    found = compare(table, list(columns), groups, metric=metric, thresholds=thresholds)
     overall, within = (dict(zip(columns, found.of_group(name), strict=True)) for name in _headline(found))
     return Simple(
         metric=metric,

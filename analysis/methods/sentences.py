@@ -7,14 +7,13 @@ from types import MappingProxyType
 import numpy as np
 
 from analysis.answer_sets.sentences import joined, left_out, signed
+from analysis.intervals import LEAST
 from analysis.methods.ablations import Ablated
 from analysis.methods.agreement import Disagreement, MethodAgreement
 from analysis.methods.attention_permutation import EXCHANGES, REPLACED, Exchange, GroupControl, Sweep
 from analysis.methods.comparison import (
     ALL,
-    MOST_RESAMPLED,
     RAUQ,
-    SAMPLE,
     WITHIN,
     Comparison,
     Metric,
@@ -102,6 +101,8 @@ def paired_sentence(found: Sequence[Estimate], base: str, *, where: str = "") ->
     defined = [one for one in found if not one.reason]
     if found and not defined:
         return f"{name_of(base)} cannot be compared with other methods: {found[0].reason}."
+    if defined and all(one.no_interval for one in defined):
+        return f"{name_of(base)} cannot be compared with other methods{where}: {defined[0].no_interval}."
     better, worse = (sum(sign_of(one) == sign for one in defined) for sign in (1, -1))
     slight = sum(map(is_slight, defined))
     level = len(defined) - better - worse - slight
@@ -183,46 +184,38 @@ def judges_note(methods: Sequence[str]) -> str:
 
 def within_note(found: Comparison | Sweep | Sequence[GroupControl]) -> str:
     """What the mean within groups is, and how many groups it leaves out; "" where there are no groups."""
-    undefined = _undefined_groups(found)
-    if not undefined:
+    each = _groups_left_out(found)
+    if not each:
         return ""
-    left = sum(undefined)
+    left = sum(each)
     return joined(
-        f"Mean within groups: over {len(undefined) - left} of {len(undefined)} groups, as the paper averages over data "
-        "sets; each group is resampled within itself.",
-        f"Left out: {left}, where ranking is undefined (all answers correct, all incorrect, or too few)."
-        if left
-        else "",
+        f"Mean within groups: over {len(each) - left} of {len(each)} groups, as the paper averages over data sets.",
+        f"Left out: {left}, with correct or incorrect answers to fewer than {LEAST} questions." if left else "",
     )
 
 
-def _undefined_groups(found: Comparison | Sweep | Sequence[GroupControl]) -> list[bool]:
-    """Of each group that the mean is over, whether nothing is defined there; empty where there is no such mean."""
+def _groups_left_out(found: Comparison | Sweep | Sequence[GroupControl]) -> list[bool]:
+    """Of each group beside the mean, whether it is left out of it; empty where there is no such mean."""
     if isinstance(found, Comparison):
         each = [found.of_group(name) for name in found.groups]
     elif isinstance(found, Sweep):
         each = list(found.real)
     else:
         each = [(control.real,) for control in found]
-    return [all(one.reason for one in several) for several in each[2:]]
+    return [all(one.reason or one.no_interval for one in several) for several in each[2:]]
 
 
 def intervals_caption(found: Comparison) -> str:
     """What a row of the figure and of the table shows."""
     scale = "1 is the best ranking, 0 a random one" if found.metric == "prr" else "0.5 is a random ranking"
-    is_large = any(one.n + one.excluded > MOST_RESAMPLED for row in found.estimates for one in row)
-    of_sample = f" Resamples of a seeded sample of {SAMPLE:,} answers of each column, scaled to all of them."
-    return (
-        f"{METRICS[found.metric]} ({scale}) with 95 % bootstrap intervals; all methods share the resamples of the "
-        f"answers.{of_sample if is_large else ''}"
-    )
+    return f"{METRICS[found.metric]} ({scale}) with 95 % intervals by question."
 
 
 def paired_caption(found: Paired) -> str:
     """What a difference shows."""
     return (
         f"{name_of(found.base)} minus the other method, paired over the answers that have both: above 0 "
-        f"{name_of(found.base)} ranks better. 95 % bootstrap intervals, not corrected for multiple comparisons."
+        f"{name_of(found.base)} ranks better. 95 % intervals by question, not corrected for multiple comparisons."
     )
 
 
@@ -381,7 +374,7 @@ def control_caption(controls: tuple[GroupControl, ...]) -> str:
         "Each answer keeps its probabilities; the attention of its selected heads is replaced by that of another "
         "answer of its group (nearest length, mean of 20 permutations), the group mean, a random head, or the mean "
         f"over heads. Then {scored} is recomputed.",
-        "Above 0 the real attention ranks better. Paired 95 % bootstrap intervals.",
+        "Above 0 the real attention ranks better. Paired 95 % intervals by question.",
         f"Up to {left_out:,} answers of a group are left out: no quality or no score." if left_out else "",
     )
 
@@ -444,8 +437,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _than(real_minus_other: Estimate) -> str:
-    """The verdict on real attention; "" where it is undefined."""
-    if real_minus_other.reason:
+    """The verdict on real attention; "" where it is undefined or has no interval."""
+    if real_minus_other.reason or real_minus_other.no_interval:
         return ""
     if is_slight(real_minus_other):
         return "negligibly better" if real_minus_other.value > 0 else "negligibly worse"
@@ -453,7 +446,9 @@ def _than(real_minus_other: Estimate) -> str:
 
 
 def _signed(found: Estimate) -> str:
-    """A difference with its interval, or why there is none."""
+    """A difference with its interval, or why one of them is missing."""
+    if found.no_interval:
+        return f"{signed(found.value)} (no interval: {found.no_interval})"
     return found.reason or f"{signed(found.value)} [{signed(found.low)}, {signed(found.high)}]"
 
 
@@ -471,6 +466,8 @@ def ablation_note(found: Ablated) -> str:
 
 
 def _verdict(found: Estimate) -> str:
+    if found.no_interval:
+        return "Whether attention matters cannot be said"
     if is_slight(found):
         return "Attention has a negligible effect"
     sides = {1: "Attention matters", -1: "Attention makes the ranking worse", 0: "No significant effect of attention"}
@@ -479,7 +476,11 @@ def _verdict(found: Estimate) -> str:
 
 def _others(control: GroupControl) -> str:
     """How the other kinds of replaced attention compare with the real attention."""
-    others = [one for one in control.exchanged if one.exchange != "shuffled" and not one.difference.reason]
+    others = [
+        one
+        for one in control.exchanged
+        if one.exchange != "shuffled" and not (one.difference.reason or one.difference.no_interval)
+    ]
     words = [
         f"with {' or '.join(names)} attention it is {side}"
         for side in ("higher", "lower", "negligibly different", "not significantly different")

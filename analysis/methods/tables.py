@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import get_args
 
+import numpy as np
 import pandas as pd
 
 from analysis.methods.ablations import Ablated
@@ -52,16 +53,15 @@ def paired_table(found: Paired) -> pd.DataFrame:
 
 
 def ranking_table(
-    answers: pd.DataFrame, methods: Sequence[str], thresholds: Thresholds, *, resamples: int = 1000, seed: int = 0
+    answers: pd.DataFrame, methods: Sequence[str], thresholds: Thresholds, *, clusters: np.ndarray | None = None
 ) -> pd.DataFrame:
     """PRR and ROC-AUC with their intervals: a row for each method in each group, the mean within groups among them.
 
     Methods that no answer has are left out.
     """
-    asked: dict[str, Any] = {"thresholds": thresholds, "resamples": resamples, "seed": seed}
     own = [method for method in methods if answers[method].notna().any()]
-    groups = groups_of(answers["group"])
-    found = [compare(answers, own, groups, metric=metric, **asked) for metric in get_args(Metric)]
+    groups = groups_of(answers["group"], clusters=clusters)
+    found = [compare(answers, own, groups, metric=metric, thresholds=thresholds) for metric in get_args(Metric)]
     rows = [
         _ranked(group, method, [one.of_group(group)[place] for one in found])
         for group in found[0].groups
@@ -77,9 +77,9 @@ def _ranked(group: str, method: str, estimates: Sequence[Estimate]) -> dict[str,
         for metric, one in zip(get_args(Metric), estimates, strict=True)
         for end, value in (("", one.value), ("_low", one.low), ("_high", one.high))
     }
-    undefined = next(filter(None, (one.reason for one in estimates)), "")
+    missing = {name: next(filter(None, (one.missing[name] for one in estimates)), "") for name in first.missing}
     counts = {"answers": first.n, "excluded": first.excluded}
-    return {"group": group, "method": name_of(method), **counts, **cells, "undefined": undefined}
+    return {"group": group, "method": name_of(method), **counts, **cells, **missing}
 
 
 def rejections_table(found: Rejections) -> pd.DataFrame:
@@ -133,7 +133,7 @@ def added_heads_table(found: AddedHeads) -> pd.DataFrame:
 
 
 def _estimate(found: Estimate) -> dict[str, object]:
-    return {"difference": found.value, "low": found.low, "high": found.high, "undefined": found.reason}
+    return {"difference": found.value, "low": found.low, "high": found.high, **found.missing}
 
 
 def _grid(
@@ -152,7 +152,7 @@ def _grid(
             "high": one.high,
             "answers": one.n,
             "excluded": one.excluded,
-            "undefined": one.reason,
+            **one.missing,
         }
         for method, row in zip(methods, grid, strict=True)
         for group, one in zip(groups, row, strict=True)
@@ -247,4 +247,4 @@ def control_table(controls: Sequence[GroupControl]) -> pd.DataFrame:
 
 def _cells(name: str, one: Estimate) -> dict[str, object]:
     interval = {name: one.value, "low": one.low, "high": one.high}
-    return interval | {"answers": one.n, "excluded": one.excluded, "undefined": one.reason}
+    return interval | {"answers": one.n, "excluded": one.excluded, **one.missing}

@@ -196,7 +196,7 @@ def _papers(found: Results) -> tuple[Drawing, ...]:
             "preceding-tokens",
             f"Attention by distance, layer {layer}",
             joined(
-                "Attention to the 1st to 6th preceding token, correct minus incorrect, with 95 % bootstrap intervals. "
+                "Attention to the 1st to 6th preceding token, correct minus incorrect, with 95 % intervals. "
                 "The head is the one selected by its attention to the 1st.",
                 answer_set_sentences.hidden_distances(distances),
             ),

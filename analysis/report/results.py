@@ -72,7 +72,7 @@ class MethodResults:
     errors: dict[str, ErrorAnalysis]
 
 
-def method_results(run: Run, thresholds: Thresholds, *, resamples: int, seed: int) -> MethodResults:
+def method_results(run: Run, thresholds: Thresholds, *, seed: int) -> MethodResults:
     """Compute all of it, ablations and the control by PRR.
 
     Raises:
@@ -80,36 +80,37 @@ def method_results(run: Run, thresholds: Thresholds, *, resamples: int, seed: in
         RunError: a shard can no longer be read, or this version has none of the run's methods.
     """
     answers, names = run.answers, run.answers["group"].tolist()
-    quality, groups = answers["quality"].to_numpy(dtype=float), groups_of(names)
+    quality, groups = answers["quality"].to_numpy(dtype=float), groups_of(names, clusters=run.clusters)
     check_comparable(run.manifest.request)
     uncertainties = {method: run.uncertainty(method) for method in run.methods}
     method = RAUQ if RAUQ in run.methods else run.methods[0]
     other = OTHER if OTHER in run.methods else run.methods[-1]
     batches = {alignment: batch(run, alignment) for alignment in get_args(Alignment)}
-    asked: Any = {"thresholds": thresholds, "resamples": resamples, "seed": seed}
-    by_prr = {"metric": "prr", **asked}
+    by_prr: Any = {"metric": "prr", "thresholds": thresholds}
     real = batches["predicting"]
     masks = fact_masks(run)
     return MethodResults(
         method=method,
         other=other,
-        comparisons=tuple(compare(answers, run.methods, groups, metric=metric, **asked) for metric in get_args(Metric)),
+        comparisons=tuple(
+            compare(answers, run.methods, groups, metric=metric, thresholds=thresholds) for metric in get_args(Metric)
+        ),
         costs=costs(run),
         rejections=rejections(uncertainties, quality),
         sweeps=tuple(
-            sweep(one, quality, names, groups, signal=signal, **by_prr)
+            sweep(one, quality, names, groups, signal=signal, seed=seed, **by_prr)
             for one in batches.values()
             for signal in get_args(Signal)
         ),
         ablated=tuple(
-            ablate(table, real, quality, names, groups, layers=run.answerer.layers, **by_prr)
+            ablate(table, real, quality, names, groups, layers=run.answerer.layers, seed=seed, **by_prr)
             for table in ablations(run.answerer.layers)
         ),
         controls=tuple(
-            control_groups(real, quality, names, groups, facts=facts, **by_prr)
+            control_groups(real, quality, names, groups, facts=facts, seed=seed, **by_prr)
             for facts in (None, *([masks] if masks.any() else ()))
         ),
-        bins=quality_bins(uncertainties[method], quality, resamples=resamples, seed=seed),
+        bins=quality_bins(uncertainties[method], quality, clusters=run.clusters),
         agreement=method_agreement(uncertainties),
         apart=disagreement(uncertainties[method], uncertainties[other]),
         errors={
@@ -123,7 +124,7 @@ def method_results(run: Run, thresholds: Thresholds, *, resamples: int, seed: in
 class ReportSettings:
     """How a run is evaluated. `layer` None is the middle one of those stored; `thresholds` None are the measure's own.
 
-    `k` answers are shown on each side of figure 2. Intervals are made of `resamples`, and `seed` decides every draw.
+    `k` answers are shown on each side of figure 2. `seed` decides every draw.
     """
 
     alignment: Alignment = "predicting"
@@ -131,7 +132,6 @@ class ReportSettings:
     layer: int | None = None
     thresholds: Thresholds | None = None
     k: int = 10
-    resamples: int = 1000
     seed: int = 0
 
 
@@ -171,7 +171,6 @@ def results(run: Run, settings: ReportSettings) -> Results:
         message = f"{run.folder} has no answers to report. Resume the run."
         raise InvalidInput(message)
     layers, groups, seed = run.answerer.layers, run.answers["group"].tolist(), settings.seed
-    drawn = {"resamples": settings.resamples, "seed": seed}
     layer = _layer(run, settings.layer)
     row = layers.index(layer)
     quality = run.answers["quality"].to_numpy(dtype=float)
@@ -195,8 +194,8 @@ def results(run: Run, settings: ReportSettings) -> Results:
             outcome,
             clusters=run.clusters,
         ),
-        bins=quality_bins(of_layer, quality, **drawn),
-        correlations=correlations(of_layer, quality, **drawn),
+        bins=quality_bins(of_layer, quality, clusters=run.clusters),
+        correlations=correlations(of_layer, quality, clusters=run.clusters),
         picks_note=picks_note(stored),
         picked=selected_heads(picks, layers, run.answerer.num_heads),
         agreement=agreement(picks, groups, layers, run.answerer.num_heads),
@@ -205,15 +204,14 @@ def results(run: Run, settings: ReportSettings) -> Results:
         added_heads=_added_heads(run, settings, thresholds, outcome),
         calibration=calibrate(run.uncertainty("rauq"), correct, clusters=run.clusters),
         tokens=_tokens(run, settings, thresholds),
-        methods=method_results(run, thresholds, **drawn),
+        methods=method_results(run, thresholds, seed=seed),
     )
 
 
 def _tokens(run: Run, settings: ReportSettings, thresholds: Thresholds) -> Detection:
     """Signals of tokens under the paper's settings."""
     given = token_signals(batch(run, settings.alignment), marks_of_run(run, thresholds))
-    drawn = {"resamples": settings.resamples, "seed": settings.seed}
-    return detect(given, run.answers["group"].tolist(), **drawn)
+    return detect(given, run.answers["group"].tolist(), clusters=run.clusters)
 
 
 _ADDED = 5  # heads
@@ -232,7 +230,7 @@ def _added_heads(run: Run, settings: ReportSettings, thresholds: Thresholds, out
         words=word_attention(answers, answer_ids(run), fold),
         clusters=run.clusters,
     )
-    return added_heads(given, k=_ADDED, thresholds=thresholds, resamples=settings.resamples, seed=settings.seed)
+    return added_heads(given, k=_ADDED, thresholds=thresholds, seed=settings.seed)
 
 
 def _layer(run: Run, chosen: int | None) -> int:

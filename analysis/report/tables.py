@@ -107,6 +107,7 @@ def latex_text(text: str) -> str:
 
 
 _MOST_SHOWN = 10
+_SAID = pd.Series(["-"])
 _OF_ANSWERS = [
     *("number", "id", "group", "stratum", "error_label", "prompt", "answer", "quality", "quality_reason"),
     *("measured_quality", "corrected"),
@@ -127,14 +128,14 @@ class Table(NamedTuple):
     def shown(self) -> pd.DataFrame:
         """What the page and LaTeX show of it; where all is defined, no column says why not."""
         shown = self.frame.head(self.rows) if self.rows else self.frame
-        return shown if shown.get("undefined", pd.Series(["-"])).any() else shown.drop(columns="undefined")
+        return shown.drop(columns=[name for name in ("undefined", "no interval") if not shown.get(name, _SAID).any()])
 
 
 def report_tables(found: Results) -> tuple[Table, ...]:
     """All tables of a report that are shown."""
     run, layers = found.run, found.run.answerer.layers
     failed = [run.examples[number].group for number in run.failures["number"]]
-    limits, brackets = found.thresholds, "Low and high: 95 % bootstrap interval."
+    limits, brackets = found.thresholds, "Low and high: 95 % interval by question."
     return (
         Table(
             "summary",

@@ -11,15 +11,17 @@ All tokens counted show text and have a previous token within the answer. Ours, 
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from analysis.answer_sets.separation import Separation, labelled, separation
+from analysis.answer_sets.clusters import LEAST_FOR_INTERVAL, clusters_or_own
+from analysis.answer_sets.separation import Separation, areas_with_interval, labelled, separation
 from analysis.answer_sets.sides import Sides
 from analysis.datasets.example import Example
+from analysis.intervals import estimate, mean_estimate, scale_of
 from analysis.quality.facts import stated_facts
 from analysis.quality.judgement import Statement, Thresholds, fact_spans, load_statements
 from analysis.quality.measures import EXACT_TRUTH, FACTS
@@ -27,12 +29,8 @@ from analysis.runs.opened import Run
 from analysis.runs.traces import Tokens, tokens
 from analysis.stats import (
     Estimate,
+    Metric,
     average_precision,
-    divided,
-    interval,
-    resampled_average_precision,
-    resampled_means,
-    resampled_roc_auc,
     roc_auc,
 )
 from rauq.scoring.score import collapse_many, score_many
@@ -229,21 +227,22 @@ def _of_selected_head(one: Batch, heads: np.ndarray, row: np.ndarray, settings: 
     return np.where(head[row] < 0, np.nan, values)
 
 
-def detect(given: TokenSignals, groups: Sequence[str], *, resamples: int = 500, seed: int = 0) -> Detection:
-    """Compare every signal; `groups` (A,) are those of the answers.
+def detect(given: TokenSignals, groups: Sequence[str], *, clusters: np.ndarray | None = None) -> Detection:
+    """Compare every signal; `groups` (A,) are those of the answers, `clusters` (A,) those that answer one question.
 
     The best head of an answer is chosen on the answers of the other half, by ROC-AUC within incorrect answers.
     """
     wrong = _Marked(_with_both(given, given.wrong), given.wrong)
     right = _Marked(_with_both(given, given.right & ~_has(given, given.wrong)), given.right)
     signals = np.column_stack([given.signals, _best_head(given, wrong.kept)])
+    cluster = clusters_or_own(clusters, len(groups))
     place = _places(given, groups)
     return Detection(
         found=tuple(
             Found(
-                wrong=_ranked(values, given, wrong, resamples, seed),
-                right=_ranked(values, given, right, resamples, seed),
-                place=_at_place(values, place, resamples, seed),
+                wrong=_ranked(values, given, wrong, cluster),
+                right=_ranked(values, given, right, cluster),
+                place=_at_place(values, place, cluster[given.answer]),
             )
             for values in signals.T
         ),
@@ -302,32 +301,28 @@ def _halves(answer: np.ndarray, kept: np.ndarray) -> np.ndarray:
     return np.where(used, np.cumsum(used), np.cumsum(~used))[own] % 2
 
 
-_Metric = Callable[[np.ndarray, np.ndarray], float]
-_Resampled = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-
-
-def _ranked(values: np.ndarray, given: TokenSignals, of: _Marked, resamples: int, seed: int) -> Ranked:
+def _ranked(values: np.ndarray, given: TokenSignals, of: _Marked, cluster: np.ndarray) -> Ranked:
     used = of.kept & np.isfinite(values)
-    answer = np.unique(given.answer[used], return_inverse=True)[1]
-    own, count = _Own(values[used], of.marked[used], answer), int(answer.max(initial=-1)) + 1
+    answer, count = given.answer[used], len(np.unique(given.answer[used]))
     if reason := _why_not(count, of):
         none = Estimate(math.nan, math.nan, math.nan, count, 0, reason)
         return Ranked(none, none, none, none)
-    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=resamples)
+    own = _Own(values[used], of.marked[used], answer, cluster[answer])
     return Ranked(
-        auc=_over_answers(_auc, own, drawn),
-        pooled_auc=_pooled(_auc, _resampled_auc, own, drawn),
-        precision=_over_answers(average_precision, own, drawn),
-        pooled_precision=_pooled(average_precision, resampled_average_precision, own, drawn),
+        auc=_over_answers(roc_auc, own),
+        pooled_auc=_pooled(roc_auc, own),
+        precision=_over_answers(average_precision, own),
+        pooled_precision=_pooled(average_precision, own),
     )
 
 
 class _Own(NamedTuple):
-    """Values of the tokens (T,) that are compared, which are marked, and their answers, counted from 0."""
+    """Values of the tokens (T,) that are compared, which are marked, and their answers and questions, by number."""
 
     values: np.ndarray
     marked: np.ndarray
     answer: np.ndarray
+    cluster: np.ndarray
 
 
 def _why_not(count: int, of: _Marked) -> str:
@@ -338,31 +333,22 @@ def _why_not(count: int, of: _Marked) -> str:
     return f"{count or 'no'} answer{'s' * (count != 1)} with such tokens and others: at least {LEAST} are needed"
 
 
-def _auc(values: np.ndarray, marked: np.ndarray) -> float:
-    return roc_auc(values, (~marked).astype(float))
+def _truth(metric: Metric, marked: np.ndarray) -> np.ndarray:
+    """What a metric ranks tokens by: ROC-AUC by those that are correct, average precision by those to be found."""
+    return (~marked if metric is roc_auc else marked).astype(float)
 
 
-def _resampled_auc(values: np.ndarray, marked: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    return resampled_roc_auc(values, (~marked).astype(float), counts)
+def _over_answers(metric: Metric, own: _Own) -> Estimate:
+    """Mean of a metric of each answer; tokens are in the answers' order."""
+    starts = np.flatnonzero(np.diff(own.answer, prepend=-1))
+    parts = zip(*(np.split(one, starts[1:]) for one in (own.values, _truth(metric, own.marked))), strict=True)
+    each = np.array([metric(values, truth) for values, truth in parts])
+    return mean_estimate(each, own.cluster[starts], scale=scale_of(metric, _truth(metric, own.marked)))
 
 
-def _over_answers(metric: _Metric, own: _Own, drawn: np.ndarray) -> Estimate:
-    """Mean of a metric of each answer, with resamples of answers `drawn` (R, A); tokens are in the answers' order."""
-    ends = np.flatnonzero(np.diff(own.answer)) + 1
-    parts = zip(np.split(own.values, ends), np.split(own.marked, ends), strict=True)
-    each = np.array([metric(values, marked) for values, marked in parts])
-    low, high = interval(resampled_means(drawn.astype(float), each[:, None])[:, 0])
-    return Estimate(float(np.nanmean(each)), low, high, int(np.isfinite(each).sum()), int(np.isnan(each).sum()))
-
-
-_BLOCK = 50  # resamples at a time: counts of many tokens are large
-
-
-def _pooled(metric: _Metric, resampled: _Resampled, own: _Own, drawn: np.ndarray) -> Estimate:
-    """The metric over all tokens, with resamples of whole answers."""
-    blocks = [drawn[at : at + _BLOCK].T[own.answer].astype(np.int32) for at in range(0, len(drawn), _BLOCK)]
-    low, high = interval(np.concatenate([resampled(own.values, own.marked, counts) for counts in blocks]))
-    return Estimate(metric(own.values, own.marked), low, high, len(own.values), 0)
+def _pooled(metric: Metric, own: _Own) -> Estimate:
+    """The metric over all tokens."""
+    return estimate(metric, own.values, _truth(metric, own.marked), clusters=own.cluster)
 
 
 class _Places(NamedTuple):
@@ -385,26 +371,15 @@ def _places(given: TokenSignals, groups: Sequence[str]) -> _Places:
     return _Places(rows, given.wrong[rows], np.array(strata, dtype=object))
 
 
-def _at_place(values: np.ndarray, place: _Places, resamples: int, seed: int) -> Estimate:
-    """Mean ROC-AUC over strata with both, weighted as `Labelled.weights`, with resamples within strata."""
-    own = values[place.rows]
-    counted = labelled(own[:, None], Sides(correct=~place.wrong, incorrect=place.wrong), place.stratum)
+def _at_place(values: np.ndarray, place: _Places, cluster: np.ndarray) -> Estimate:
+    """Mean ROC-AUC over strata with both, weighted as `Labelled.weights`; `cluster` (T,): the question of a token."""
+    own, sides = values[place.rows][:, None], Sides(correct=~place.wrong, incorrect=place.wrong)
+    counted = labelled(own, sides, place.stratum, clusters=cluster[place.rows])
     n = len(counted.rows)
     if min(counted.correct.sum(), (~counted.correct).sum()) < LEAST:
         reason = f"fewer than {LEAST} wrong or correct facts begin at one position of answers of one group"
         return Estimate(math.nan, math.nan, math.nan, n, 0, reason)
-    rng = np.random.default_rng(seed)
-    members = [np.flatnonzero(counted.group == stratum) for stratum in range(len(counted.names))]
-    areas = np.array([_areas(own[counted.rows[rows]], counted.correct[rows], resamples, rng) for rows in members])
-    there = np.isfinite(areas)
-    means = divided(counted.weights @ np.where(there, areas, 0.0), counted.weights @ there)
-    low, high = interval(means[1:])
-    return Estimate(float(means[0]), low, high, n, len(place.rows) - n)
-
-
-def _areas(values: np.ndarray, correct: np.ndarray, resamples: int, rng: np.random.Generator) -> np.ndarray:
-    """ROC-AUC of all of a stratum (n,), and of its resamples: (1 + R,)."""
-    n = len(values)
-    drawn = rng.multinomial(n, np.full(n, 1 / n), size=resamples)
-    counts = np.vstack([np.ones(n, dtype=np.int64), drawn]).T.astype(np.int32)
-    return resampled_roc_auc(values, correct.astype(float), counts)
+    found = areas_with_interval(-own, counted)
+    value, low, high = (float(one[0]) for one in (found.value, found.low, found.high))
+    few = f"fewer than {LEAST_FOR_INTERVAL} questions have a wrong or a correct fact" if math.isnan(low) else ""
+    return Estimate(value, low, high, n, len(place.rows) - n, no_interval=few)

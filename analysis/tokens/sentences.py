@@ -84,7 +84,7 @@ def place_sentence(found: Detection) -> str:
 def detection_caption(found: Detection) -> str:
     """What is drawn, how to read it, and what the three panels compare."""
     return (
-        "How well each signal ranks tokens; 0.5 is chance, bars are 95 % bootstrap intervals. Left: mean over "
+        "How well each signal ranks tokens; 0.5 is chance, bars are 95 % intervals by question. Left: mean over "
         "incorrect answers. Middle, the control: correct facts. Right: first tokens of wrong vs correct facts, at one "
         f"position within one group. {_counts(found)}"
     )
@@ -164,4 +164,4 @@ def _metrics(own: Found, comparison: Comparison) -> dict[str, Estimate]:
 
 
 def _numbers(one: Estimate) -> dict[str, object]:
-    return {"value": one.value, "low": one.low, "high": one.high, "n": one.n, "undefined": one.reason}
+    return {"value": one.value, "low": one.low, "high": one.high, "n": one.n, **one.missing}

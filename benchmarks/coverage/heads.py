@@ -33,7 +33,7 @@ RESIDUAL = 0.098  # the same of 8 %, which is allowed to residuals
 ANSWERS, LAYERS, HEADS, WORDS = 300, 6, 15, 100
 _FIXED = 50  # a head without an effect of its own
 _EFFECTIVE = 10  # heads with one, in the case of a true effect
-_PERMUTATIONS, _RESAMPLES = 400, 400
+_PERMUTATIONS = 400
 _NOT_ASKED = {  # what a cause does bring about, so that its claim is right
     "length alone": ("map of heads", "held-out heads", "fixed head", "gap", "carry over"),
     "words alone": (
@@ -214,4 +214,4 @@ def _gains(given: Answers, words: WordAttention) -> bool:
         residual=words.residual.reshape(ANSWERS, -1),
         clusters=given.clusters,
     )
-    return added_heads(candidates, k=5, thresholds=Thresholds(), resamples=_RESAMPLES, draws=1).is_gain
+    return added_heads(candidates, k=5, thresholds=Thresholds(), draws=1).is_gain

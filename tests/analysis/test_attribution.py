@@ -177,9 +177,16 @@ def made_up(count=40, seed=0):
     )
 
 
+def larger(run):
+    """The run, as if it had sixty answers to different questions."""
+    found = replace(run)
+    vars(found)["clusters"] = np.arange(60)
+    return found
+
+
 def test_the_result_is_the_prr_of_each_and_the_paired_difference(run):
     answers = made_up()
-    found = compare_answers(run, asked(run), answers, resamples=200)
+    found = compare_answers(larger(run), asked(run), answers)
     quality = np.array([one.quality for one in answers])
     own = {name: np.array([getattr(one, name) for one in answers]) for name in found.prr}
     for name, estimate in found.prr.items():
@@ -200,11 +207,11 @@ def test_the_result_is_the_prr_of_each_and_the_paired_difference(run):
     assert float(rows[3][4]) == pytest.approx(2.0)
 
 
-def test_attributions_of_two_folders_are_compared_on_the_answers_of_both():
+def test_attributions_of_two_folders_are_compared_on_the_answers_of_both(run):
     first = made_up(40)
     second = tuple(replace(one, rauq_lig=one.rauq_lig + 0.01 * one.row) for one in made_up(50) if one.row % 2)
     nan = (replace(first[1], rauq_lig=float("nan"), reason="no memory"), *second[1:])
-    found = agreement(first, nan, resamples=100)
+    found = agreement(larger(run), first, nan)
     rows = range(3, 40, 2)
     assert found.answers == len(rows)
     own = [np.array([{one.row: one.rauq_lig for one in side}[row] for row in rows]) for side in (first, second)]
@@ -215,7 +222,7 @@ def test_attributions_of_two_folders_are_compared_on_the_answers_of_both():
     assert found.difference.value == pytest.approx(found.prr[1].value - found.prr[0].value)
     assert found.rank_correlation == pytest.approx(spearman(*own))
     with pytest.raises(InvalidInput, match="no attributed answer in common"):
-        agreement(first[:1], second)
+        agreement(larger(run), first[:1], second)
 
 
 def test_the_command_compares_with_another_folder_of_the_same_run(folder, run, tmp_path, capsys):
@@ -235,7 +242,7 @@ def test_the_command_compares_with_another_folder_of_the_same_run(folder, run, t
 
 def test_undefined_answers_are_left_out_and_files_have_no_nan(run, tmp_path):
     answers = (replace(made_up(1)[0], rauq_lig=float("nan"), max_error=float("nan"), reason="no memory"),)
-    found = compare_answers(run, asked(run), answers, resamples=10)
+    found = compare_answers(run, asked(run), answers)
     assert "at least 2 are needed" in found.prr["rauq"].reason
     write_result(tmp_path, found, answers)
     assert "NaN" not in (tmp_path / "result.json").read_text()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import roc_auc_score
 
-from analysis.stats import bootstrap, interval, prr, ranks, resamples, roc_auc, spearman
+from analysis.stats import prr, ranks, roc_auc, spearman
 from rauq.errors import InvalidInput
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "golden.json").read_text(encoding="utf-8"))["prr_cases"]
@@ -137,18 +137,3 @@ def test_nan_is_left_out_and_never_ranked():
     infinite = np.array([1.0, 0.0, 1.0, np.inf, 0.0])
     assert prr(np.arange(5), infinite) == prr(np.arange(5)[infinite < 2], infinite[infinite < 2])
     assert spearman(uncertainty, quality) == spearman(uncertainty[[0, 2, 3]], quality[[0, 2, 3]])
-
-
-def test_the_bootstrap_is_seeded_and_its_interval_holds_the_value():
-    rng = np.random.default_rng(1)
-    uncertainty = rng.normal(size=200)
-    quality = (uncertainty + rng.normal(size=200) < 0).astype(float)
-    drawn = resamples(200, count=200, seed=3)
-    np.testing.assert_array_equal(drawn, resamples(200, count=200, seed=3))
-    low, high = interval(bootstrap(prr, uncertainty, quality, drawn))
-    assert low < prr(uncertainty, quality) < high < 1
-
-
-def test_an_interval_of_nothing_is_undefined():
-    assert all(math.isnan(end) for end in interval(np.full(5, np.nan)))
-    assert interval(np.array([np.nan, 1.0, 1.0])) == (1, 1)

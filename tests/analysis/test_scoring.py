@@ -131,12 +131,10 @@ def test_a_method_of_ones_own_is_ranked_under_its_name_with_its_cost(data, model
     assert run.methods == ("msp", "total")
     assert run.manifest.request.unknown_methods == ()
     assert [name_of(method) for method in copy.deepcopy(run.methods)] == ["MSP", "Total surprise"]
-    ranked = ranking_table(run.answers, run.methods, Thresholds(), resamples=20)
+    ranked = ranking_table(run.answers, run.methods, Thresholds())
     assert ranked["method"].tolist() == ["MSP", "Total surprise"]
     assert ranked["prr"][0] == ranked["prr"][1]
-    compared = compare(
-        run.answers, run.methods, groups_of(run.answers["group"]), metric="prr", thresholds=Thresholds(), resamples=20
-    )
+    compared = compare(run.answers, run.methods, groups_of(run.answers["group"]), metric="prr", thresholds=Thresholds())
     assert methods_table(compared, costs(run))["forward passes"].tolist() == ["none", "none at all"]
     assert {cost.method: cost.seconds for cost in costs(run)}["total"] > 0
 
@@ -145,7 +143,7 @@ def test_a_report_ranks_it_too(tmp_path, monkeypatch):
     made_run(tmp_path / "run", quality=[1.0, 0.0, 1.0, 0.5, 0.0] * 4)
     run = with_own_method(tmp_path / "run", "msp", id="weakest", name="Weakest token")
     monkeypatch.setattr(writing, "write_pictures", lambda *_: "")
-    page = write_report(run, tmp_path / "report", ReportSettings(resamples=5)).page
+    page = write_report(run, tmp_path / "report", ReportSettings()).page
     assert "Weakest token" in page.read_text(encoding="utf-8")
     rows = (tmp_path / "report" / "tables" / "methods_prr.csv").read_text(encoding="utf-8").splitlines()
     assert [row.partition(",")[0] for row in rows] == [

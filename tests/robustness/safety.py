@@ -101,7 +101,7 @@ def hostile_app(folder: Path):
 
 
 def _report_of(run):
-    found = results(run, ReportSettings(resamples=20))
+    found = results(run, ReportSettings())
     charts = [chart(drawing, dark=False, first=index == 0) for index, drawing in enumerate(drawings(found))]
     return report_page(found, (*report_tables(found), *method_tables(run, found.methods)), charts)
 

@@ -47,19 +47,19 @@ def test_alpha_one_is_perplexity_and_msp_is_the_sum(answered):
 
 def test_rankings_are_the_metrics_with_intervals_around_them(answered):
     answers = answered["translation"]
-    rows = {row.method: row for row in evaluate.rank(answers, count=40)}
+    rows = {row.method: row for row in evaluate.rank(answers)}
     uncertainty = evaluate.uncertainties(answers.traces)["RAUQ own 0.2"]
     row = rows["RAUQ own 0.2"]
-    assert row.prr == prr(uncertainty, answers.correct)
-    assert row.roc_auc == roc_auc(uncertainty, answers.correct)
-    assert row.prr_interval[0] <= row.prr_interval[1]
+    assert row.prr.value == prr(uncertainty, answers.correct)
+    assert row.roc_auc.value == roc_auc(uncertainty, answers.correct)
+    assert row.prr.low <= row.prr.value <= row.prr.high
     table = evaluate.ranking_table({"translation": list(rows.values())})
-    assert f"| RAUQ own 0.2 | {row.prr:.3f} [" in table
+    assert f"| RAUQ own 0.2 | {row.prr.value:.3f} [" in table
 
 
 def test_the_control_compares_the_real_score_with_each_exchange(answered):
     answers = answered["summaries"]
-    found = evaluate.compare(answers, count=20)
+    found = evaluate.compare(answers)
     real = prr(evaluate.uncertainties(answers.traces)["RAUQ predicting 0.2"], answers.correct)
     assert [one.alignment for one in found] == ["predicting", "own"]
     for row in found[0].exchanged:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -75,6 +76,11 @@ class Answers:
     quality: np.ndarray
     threshold: float
     beside: Mapping[str, np.ndarray]
+
+    @cached_property
+    def clusters(self) -> np.ndarray:
+        """Answers to one question have one label (A,)."""
+        return np.asarray(np.unique(self.questions, return_inverse=True)[1])
 
     @property
     def correct(self) -> np.ndarray:

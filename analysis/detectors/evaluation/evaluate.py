@@ -70,7 +70,6 @@ def evaluate(
     *,
     threshold: float | None = None,
     full: bool = False,
-    resamples: int = 1000,
     seed: int = 1,
     tell: Tell = lambda _line: None,
 ) -> Evaluation:
@@ -92,11 +91,7 @@ def evaluate(
         for split, plan in _usable(planned):
             tell(f"{method.id}, {split.replace('_', ' ')}: {len(plan.folds)} folds")
             detected[split][method.id] = detect(method, features, given, plan, seed=seed, full=full)
-    tables = [
-        table
-        for split in SPLITS
-        for table in split_tables(given, planned[split], detected[split], resamples=resamples, seed=seed)
-    ]
+    tables = [table for split in SPLITS for table in split_tables(given, planned[split], detected[split], seed=seed)]
     return Evaluation(
         runs=tuple(evaluated_run(run, len(rows_with_quality(run))) for run in runs),
         model=runs[0].answerer.name,
@@ -130,9 +125,7 @@ def detect(
     )
 
 
-def split_tables(
-    given: Answers, plan: Plan, detected: Mapping[str, Detected], *, resamples: int, seed: int
-) -> tuple[SplitTable, ...]:
+def split_tables(given: Answers, plan: Plan, detected: Mapping[str, Detected], *, seed: int) -> tuple[SplitTable, ...]:
     """Rank the tested answers by every method, column by column: a table for each metric."""
     if plan.reason:
         return tuple(
@@ -142,19 +135,17 @@ def split_tables(
     unfitted = {TEXT: text_scores(given, plan, seed=seed)} | {
         name: _beside(values) for name, values in given.beside.items()
     }
-    judges = (_judge(given, plan, metric, resamples=resamples, seed=seed) for metric in get_args(Metric))
+    judges = (_judge(given, plan, metric) for metric in get_args(Metric))
     return tuple(_table(plan, judge, detected, unfitted) for judge in judges)
 
 
-def _judge(given: Answers, plan: Plan, metric: Metric, *, resamples: int, seed: int) -> "_Judge":
+def _judge(given: Answers, plan: Plan, metric: Metric) -> "_Judge":
     rows, level = plan.tested, given.threshold
     among = judged_groups(
-        groups_of([shortened(plan.parts[row], longest=_LONGEST) for row in rows]),
+        groups_of([shortened(plan.parts[row], longest=_LONGEST) for row in rows], clusters=given.clusters[rows]),
         given.quality[rows],
         metric=metric,
         thresholds=Thresholds(correct=level, incorrect=level, roc=level),
-        count=resamples,
-        seed=seed,
     )
     return _Judge(among, rows, pooled=plan.split == "in_domain" and len(given.data_sets) == 1)
 

@@ -204,6 +204,6 @@ def _check_row(row: Row, columns: int) -> None:
 
 
 def _fits(one: Estimate) -> bool:
-    if min(one.n, one.excluded) < 0 or len(one.reason) > 1_000:
+    if min(one.n, one.excluded) < 0 or max(len(one.reason), len(one.no_interval)) > 1_000:
         return False
     return math.isnan(one.value) == bool(one.reason) and not any(map(math.isinf, (one.value, one.low, one.high)))

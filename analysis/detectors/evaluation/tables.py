@@ -103,8 +103,8 @@ def _value(table: SplitTable, method: str, place: int) -> str:
 
 
 def _against(difference: Estimate) -> str:
-    """How the best detector compares with RAUQ, in brackets; "" where that is undefined."""
-    if difference.reason:
+    """How the best detector compares with RAUQ, in brackets; "" where that is undefined or has no interval."""
+    if difference.reason or difference.no_interval:
         return ""
     if is_slight(difference):
         return f" (less than {SMALLEST:g} apart)"
@@ -130,7 +130,7 @@ def table_caption(table: SplitTable) -> str:
     """How the answers of a split are scored, and what the mark means."""
     return (
         f"{METRICS[table.metric]} on answers whose question no fit has seen. {_HOW[table.split]} {MARK}: in the mean "
-        "or over all answers not significantly better than logistic regression on the text (95 % bootstrap). "
+        "or over all answers not significantly better than logistic regression on the text (95 % intervals). "
         "Settings are searched on the first fold."
     )
 
@@ -149,7 +149,7 @@ def figure_caption(metric: Metric) -> str:
     """What the figure shows."""
     scale = "1 is the best ranking, 0 random" if metric == "prr" else "0.5 is random"
     return (
-        f"{METRICS[metric]} ({scale}) on answers that no fit has seen, with 95 % bootstrap intervals. Filled blue: "
+        f"{METRICS[metric]} ({scale}) on answers that no fit has seen, with 95 % intervals by question. Filled blue: "
         "significantly better than the text classifier; hollow: not. Diamond: RAUQ, which is not fitted."
     )
 
@@ -234,7 +234,7 @@ def tidy_table(table: SplitTable) -> pd.DataFrame:
                 "answers": one.n,
                 "excluded": one.excluded,
                 "marked": row.is_marked_at(place),
-                "undefined": one.reason,
+                **one.missing,
             }
             for row in table.rows
             for kind, own in _kinds(row).items()

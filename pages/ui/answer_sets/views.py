@@ -253,7 +253,9 @@ def _choose_layer(chosen: Chosen, figure: go.Figure) -> None:
 def bins(chosen: Chosen) -> None:
     """Draw quality by attention of the selected head (figure 3b)."""
     attention = chosen.picked_attention()
-    found, correlated = quality_bins(attention, chosen.quality), correlations(attention, chosen.quality)
+    clusters = chosen.run.clusters[chosen.rows]
+    found = quality_bins(attention, chosen.quality, clusters=clusters)
+    correlated = correlations(attention, chosen.quality, clusters=clusters)
     sentence(sentences.about_bins(correlated.spearman, chosen.layer), chosen)
     title = f"mean attention of the selected head, layer {chosen.layer}"
     figure = quality_bins_chart(found, title=title, dark=is_dark())
@@ -327,7 +329,7 @@ def meaning(chosen: Chosen) -> None:
             "probability: other prompts have other shares."
         )
     with right:
-        bins = quality_bins(uncertainty, quality)
+        bins = quality_bins(uncertainty, quality, clusters=chosen.run.clusters[chosen.rows])
         figure = quality_bins_chart(bins, title="uncertainty", colour=UNCERTAINTY, dark=is_dark())
         clickable(figure, "quality_by_score", "Quality of each answer by its uncertainty, with bin means", chosen)
         st.caption(

@@ -56,7 +56,6 @@ BY_ARRAYS: Mapping[str | type[Any], Callable[[Any], Any]] = MappingProxyType({_R
 BY_VERDICTS: Mapping[str | type[Any], Callable[[Any], Any]] = MappingProxyType({_RUN: _verdicts})
 
 
-RESAMPLES = 500  # few enough to rank thirty methods in two seconds; a report uses more
 _POLL_SECONDS = 0.1  # seconds between checks whether a waiting job was stopped
 
 
@@ -262,9 +261,9 @@ def comparison(run: "Run", rows: np.ndarray, metric: "Metric") -> "Comparison":
     """Compare the methods of a run on its answers `rows` (n,)."""
     from analysis.methods.comparison import compare
 
-    asked: Any = {"metric": metric, "thresholds": usual_thresholds(run), "resamples": RESAMPLES}
     answers = run.answers.iloc[rows].reset_index(drop=True)
-    return compare(answers, run.methods, _groups(run, rows), **asked)
+    groups, thresholds = _groups(run, rows), usual_thresholds(run)
+    return compare(answers, run.methods, groups, metric=metric, thresholds=thresholds)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
@@ -276,7 +275,8 @@ def score_ranking(
 
     answers = run.answers.iloc[rows]
     quality = answers["quality"].to_numpy(dtype=float)
-    return rank_score(uncertainty, quality, list(answers["group"]), thresholds=thresholds)
+    groups, clusters = list(answers["group"]), run.clusters[rows]
+    return rank_score(uncertainty, quality, groups, thresholds=thresholds, clusters=clusters)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
@@ -285,7 +285,7 @@ def simple_rankings(run: "Run", rows: np.ndarray, metric: "Metric") -> "Simple":
     from analysis.methods.score_ranking import simple_rankings as ranked
 
     answers = run.answers.iloc[rows].reset_index(drop=True)
-    return ranked(answers, metric=metric, thresholds=usual_thresholds(run), resamples=RESAMPLES)
+    return ranked(answers, metric=metric, thresholds=usual_thresholds(run), clusters=run.clusters[rows])
 
 
 @st.cache_resource(
@@ -302,7 +302,7 @@ def sweep(run: "Run", rows: np.ndarray, metric: "Metric", signal: Signal, alignm
     """
     from analysis.methods.attention_permutation import sweep as swept
 
-    asked: Any = {"signal": signal, "metric": metric, "thresholds": usual_thresholds(run), "resamples": RESAMPLES}
+    asked: Any = {"signal": signal, "metric": metric, "thresholds": usual_thresholds(run)}
     names, groups = group_names(run, rows), _groups(run, rows)
     return swept(batch(run, alignment).take(rows), quality_of(run, rows), names, groups, **asked)
 
@@ -352,9 +352,9 @@ def collection(folders: tuple[str, ...]) -> "Collection":
     return _collected(folders, _states(folders))
 
 
-def ranked_collection(folders: tuple[str, ...], metric: "Metric", resamples: int) -> "RankedCollection":
-    """Rank the answers of each run by each method; `resamples` of 0 leaves out intervals."""
-    return _ranked_collection(folders, _states(folders), metric, resamples)
+def ranked_collection(folders: tuple[str, ...], metric: "Metric", *, intervals: bool) -> "RankedCollection":
+    """Rank the answers of each run by each method; `intervals`: whether tables show them."""
+    return _ranked_collection(folders, _states(folders), metric, intervals=intervals)
 
 
 def ablated_collection(folders: tuple[str, ...]) -> "Mapping[str, Collection]":
@@ -382,11 +382,11 @@ def _collected(folders: tuple[str, ...], states: _States) -> "Collection":
 
 @st.cache_resource(max_entries=8, show_spinner="Ranking the answers of all runs", show_time=False)
 def _ranked_collection(
-    folders: tuple[str, ...], states: _States, metric: "Metric", resamples: int
+    folders: tuple[str, ...], states: _States, metric: "Metric", *, intervals: bool
 ) -> "RankedCollection":
     from analysis.collections.collection import rank_collection
 
-    return rank_collection(_collected(folders, states), metric, resamples=resamples)
+    return rank_collection(_collected(folders, states), metric, intervals=intervals)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Scoring all variants, run by run", show_time=False)
@@ -425,7 +425,7 @@ def group_names(run: "Run", rows: np.ndarray) -> list[str]:
 def _groups(run: "Run", rows: np.ndarray) -> "tuple[Group, ...]":
     from analysis.methods.comparison import groups_of
 
-    return groups_of(group_names(run, rows))
+    return groups_of(group_names(run, rows), clusters=run.clusters[rows])
 
 
 def usual_thresholds(run: "Run") -> "Thresholds":

@@ -72,7 +72,7 @@ def added_heads(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "T
     from analysis.methods import added_heads as added
 
     given = _candidates(run, rows, settings, thresholds, words(run, settings.alignment))
-    return added.added_heads(given, k=k, thresholds=thresholds, resamples=cache.RESAMPLES)
+    return added.added_heads(given, k=k, thresholds=thresholds)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(cache.BY_VERDICTS))
@@ -115,7 +115,7 @@ def detectors(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thr
         quality=quality,
         sides=sides(quality, thresholds),
     )
-    return fitted.detectors(given, thresholds=thresholds, resamples=cache.RESAMPLES)
+    return fitted.detectors(given, thresholds=thresholds)
 
 
 @st.cache_resource(max_entries=6, show_spinner=False, hash_funcs=dict(cache.BY_VERDICTS))
@@ -158,7 +158,7 @@ def wrong_tokens(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "
 
     marks = marks_of_run(run, thresholds)
     given = token_signals(cache.batch(run, settings.alignment).take(rows), [marks[row] for row in rows], settings)
-    return detect(given, cache.group_names(run, rows))
+    return detect(given, cache.group_names(run, rows), clusters=run.clusters[rows])
 
 
 _REMEMBERED = "_added_heads"

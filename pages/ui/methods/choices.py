@@ -138,7 +138,7 @@ class Chosen(ChosenAnswers):
     @cached_property
     def groups(self) -> tuple[Group, ...]:
         """Return all of these answers first, then those of each group."""
-        return groups_of(list(self.answers["group"]))
+        return groups_of(list(self.answers["group"]), clusters=self.run.clusters[self.rows])
 
     def uncertainties(self, methods: Sequence[str]) -> dict[str, np.ndarray]:
         """Return the uncertainties (n,) of the answers by each of these methods."""

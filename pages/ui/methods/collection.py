@@ -52,7 +52,7 @@ def several_runs(chosen: Chosen) -> None:
     places = [_folder(name) for name in (chosen.name, *_others(chosen))]
     found = cache.collection(tuple(places))
     intervals = chosen.asked.intervals == "yes"
-    ranked = cache.ranked_collection(tuple(places), chosen.asked.metric, cache.RESAMPLES if intervals else 0)
+    ranked = cache.ranked_collection(tuple(places), chosen.asked.metric, intervals=intervals)
     st.header(printable(headline(ranked.methods, means_of_groups(found, ranked), ranked.metric)), anchor=False)
     filtered = _FILTERED if len(chosen.rows) < len(chosen.run.answers) else ""
     more = "" if _others(chosen) else _ALONE
@@ -94,7 +94,7 @@ def _table(chosen: Chosen, found: Collection, ranked: RankedCollection, places: 
     else:
         scored = cache.ablated_collection(places)
         table = next(one for one in TABLES if f"{_ABLATION}{one.id}" == wanted)
-        _show(ablation_layout(table, scored[table.id], metric, resamples=ranked.resamples), COLLECTION)
+        _show(ablation_layout(table, scored[table.id], metric, intervals=ranked.intervals), COLLECTION)
 
 
 def _pickers(titles: dict[str, str], wanted: str, chosen: Chosen) -> None:

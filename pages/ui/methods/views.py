@@ -289,7 +289,10 @@ def scores(chosen: Chosen) -> None:
     ranked = cache.score_ranking(chosen.run, uncertainty, chosen.rows, chosen.thresholds)
     sentence(score_sentence(ranked), chosen, within_sentence(ranked))
     figure = quality_bins_chart(
-        quality_bins(uncertainty, quality), title="uncertainty", colour=UNCERTAINTY, dark=is_dark()
+        quality_bins(uncertainty, quality, clusters=chosen.run.clusters[chosen.rows]),
+        title="uncertainty",
+        colour=UNCERTAINTY,
+        dark=is_dark(),
     )
     clickable(figure, "score_and_quality", "Quality of each answer by its uncertainty, with bin means", chosen)
     st.caption(
@@ -335,7 +338,7 @@ def errors(chosen: Chosen) -> None:
 _SWEEP = (
     "RAUQ from alpha 0, attention alone, to 1, the signal alone. Shuffled: the weights of another answer of the group "
     "(mean of 5 draws); constant: the mean of each layer. Below: real minus other attention; above 0 the real one "
-    "ranks better. Bands and bars: 95 % bootstrap intervals."
+    "ranks better. Bands and bars: 95 % intervals by question."
 )
 _USUAL = (
     "RAUQ itself: in each layer of the middle third the head with the most previous-token attention, mean of logs over "
@@ -356,9 +359,7 @@ def alpha(chosen: Chosen) -> None:
     if len(found.groups) > 1:
         st.header("Each group", anchor=False)
         chart(alpha_groups(found, dark=is_dark()), "alpha_groups", "Ranking by RAUQ at every alpha, group by group")
-        st.caption(
-            "As above, in each group. Bands: 95 % bootstrap intervals with real attention, some wider than the axis."
-        )
+        st.caption("As above, in each group. Bands: 95 % intervals with real attention, some wider than the axis.")
 
 
 def ablation(chosen: Chosen) -> None:

@@ -60,7 +60,7 @@ def all_figures(means, quality, *, dark=False):
         gap_distributions(gaps, ROW, dark=dark),
         gap_lines(gaps, COLUMNS, name="layer", dark=dark),
         gap_grid(gaps.picked, COLUMNS, dark=dark),
-        quality_bins_chart(quality_bins(attention, quality, resamples=20), title="attention", dark=dark),
+        quality_bins_chart(quality_bins(attention, quality), title="attention", dark=dark),
         head_map(compared(means, quality), COLUMNS, used=(5, 7), selected=((5, 1),), shown=(9, 0), dark=dark),
         head_answers(means[:, ROW, HEAD], sides(quality, Thresholds()), dark=dark),
         selected_heads_map(selected_heads(picks, COLUMNS, HEADS), dark=dark),
@@ -199,7 +199,7 @@ def test_the_grid_has_a_panel_for_each_layer_and_none_over_another(num_layers):
 def test_points_of_quality_lead_to_their_answers(count):
     values, quality = np.random.default_rng(0).uniform(size=(2, count))
     values[1], quality[2] = np.nan, np.nan
-    result = quality_bins(values, quality, resamples=20)
+    result = quality_bins(values, quality)
     figure = quality_bins_chart(result, title="attention")
     points, means = figure.data
     np.testing.assert_array_equal(points.customdata, result.rows)
@@ -209,7 +209,7 @@ def test_points_of_quality_lead_to_their_answers(count):
 
 
 def test_points_of_few_qualities_are_spread_and_state_the_true_quality():
-    result = quality_bins(np.arange(50) / 50, np.arange(50) % 2, resamples=20)
+    result = quality_bins(np.arange(50) / 50, np.arange(50) % 2)
     points = quality_bins_chart(result, title="attention").data[0]
     offsets = points.y - result.quality
     assert 0 < np.abs(offsets).max() <= 0.04

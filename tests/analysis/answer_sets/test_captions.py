@@ -27,7 +27,7 @@ def all_captions(means, quality):
     return [
         sentences.best_and_worst_caption(best_and_worst(means[:, ROW], quality, picks[:, ROW]), ROW),
         sentences.gap_caption(head_gaps(means, picks, outcome), ROW, Thresholds()),
-        sentences.bins_caption(quality_bins(values, quality, resamples=9), correlations(values, quality, resamples=9)),
+        sentences.bins_caption(quality_bins(values, quality), correlations(values, quality)),
         sentences.separation_caption(separated),
         sentences.groups_caption(separated.labelled),
         sentences.calibration_caption(calibrate(values, correct)),

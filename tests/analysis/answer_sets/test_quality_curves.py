@@ -29,7 +29,7 @@ def test_by_hand():
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=40), st.integers(1, 12))
 def test_every_answer_is_in_one_bin_and_equal_ones_share_it(values, bins):
     values = np.array(values) / 6
-    found = quality_bins(values, np.arange(len(values)) % 2, bins=bins, resamples=10)
+    found = quality_bins(values, np.arange(len(values)) % 2, bins=bins)
     assert found.count.sum() == len(values)
     assert (found.count > 0).all()
     assert len(found.count) <= bins
@@ -46,7 +46,7 @@ def test_bins_of_different_values_are_of_equal_size():
 def test_the_interval_of_a_bin_is_that_of_a_mean():
     rng = np.random.default_rng(0)
     quality = rng.uniform(0, 1, 400)
-    found = quality_bins(np.zeros(400), quality, resamples=4000)
+    found = quality_bins(np.zeros(400), quality)
     half = 1.96 * quality.std() / 20
     assert found.quality_means.low[0] == pytest.approx(quality.mean() - half, abs=0.1 * half)
     assert found.quality_means.high[0] == pytest.approx(quality.mean() + half, abs=0.1 * half)
@@ -58,7 +58,7 @@ def test_correlations_are_scipys(binary):
     values = np.round(rng.uniform(0, 1, 150), 1)  # with ties
     quality = values + rng.normal(0, 0.5, 150)
     quality = (quality > 0.5).astype(float) if binary else quality
-    found = correlations(np.append(values, np.nan), np.append(quality, 1.0), resamples=200)
+    found = correlations(np.append(values, np.nan), np.append(quality, 1.0))
     assert found.spearman.value == pytest.approx(stats.spearmanr(values, quality).statistic)
     assert found.pearson.value == pytest.approx(stats.pearsonr(values, quality).statistic)
     for one in (found.spearman, found.pearson):

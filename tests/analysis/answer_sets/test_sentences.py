@@ -13,8 +13,9 @@ from analysis.answer_sets.separation import held_out, separation
 from analysis.answer_sets.sides import Sides
 from analysis.answer_sets.word_attention import WordAttention
 from analysis.calibration import calibrate
+from analysis.intervals import estimate
 from analysis.quality.judgement import Thresholds
-from analysis.stats import estimate, spearman
+from analysis.stats import spearman
 from pages.ui.shared.run_page import Counts, about_counts
 
 NUM = 60

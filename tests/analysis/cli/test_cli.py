@@ -103,7 +103,7 @@ def test_facts_are_asked_in_the_wording_of_the_models_kind(model, tmp_path, caps
     assert main.main([*asked, "--out", str(tmp_path / "run")]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "By stratum" in printed
-    assert "Brackets: 95 % bootstrap interval. Undefined (–): " in printed
+    assert "Brackets: 95 % interval by question. Undefined (–): " in printed
     run = open_run(tmp_path / "run")
     assert run.manifest.request.quality == "facts"
     assert set(run.answers["quality"]) <= {0, 1}

@@ -44,6 +44,7 @@ def make_cell(model="model", data="SciQ", *, kind="base", size=40, seed=0, metho
         "measure": "Accuracy",
         "thresholds": Thresholds(),
         "quality": quality,
+        "clusters": np.arange(len(changes.get("quality", quality))),
         "uncertainties": {method: rng.normal(size=size) - place * quality for place, method in enumerate(methods)},
         "asked": size,
         "failed": 0,

@@ -50,7 +50,6 @@ def test_every_cell_is_the_ablation_of_its_run(found):
                 layers=run.answerer.layers,
                 metric="prr",
                 thresholds=cell.thresholds,
-                resamples=5,
             ).comparison
             expected = {
                 name_of(method): one.value

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
@@ -18,6 +19,7 @@ from analysis.collections.collection import (
     shared,
 )
 from analysis.collections.layouts import by_data_set, by_task
+from analysis.intervals import Scale, Spread
 from analysis.methods.comparison import Ranking
 from analysis.paper import published_tables
 from analysis.runs.opened import open_run
@@ -109,23 +111,22 @@ def test_every_run_is_ranked_by_its_own_answers_and_threshold():
             assert by_prr.cells[place].rankings[method].estimate.value == pytest.approx(prr(values, cell.quality))
             found = by_roc.cells[place].rankings[method].estimate
             assert found.value == pytest.approx(roc_auc_score(wrong, values))
-            assert np.isnan(found.low)
 
 
 def test_intervals_are_on_demand_and_change_no_value():
     cells = [make_cell(size=120), make_cell(data="CoQA", size=120)]
-    plain = by_task(rank_collection(collect(cells), "prr"), ["model"], name="a", heading="a")
-    drawn = by_task(rank_collection(collect(cells), "prr", resamples=400), ["model"], name="a", heading="a")
-    for without, having in zip(plain.columns, drawn.columns, strict=True):
-        for one, other in zip(without.estimates, having.estimates, strict=True):
-            assert one.value == pytest.approx(other.value)
-            assert np.isnan(one.low)
-            assert other.low < other.value < other.high
+    plain, having = (
+        by_task(rank_collection(collect(cells), "prr", intervals=shown), ["model"], name="a", heading="a")
+        for shown in (False, True)
+    )
+    pd.testing.assert_frame_equal(plain.frame, having.frame)
+    assert not any("[" in cell.words for row in plain.cells for cell in row)
+    assert all("[" in cell.words for row in having.cells for cell in row)
 
 
 def test_the_interval_of_a_mean_is_that_of_independent_data_sets():
     cells = [make_cell(data=data, size=200) for data in ("CoQA", "SciQ", "MMLU")]
-    ranked = rank_collection(collect(cells), "prr", resamples=2000)
+    ranked = rank_collection(collect(cells), "prr")
     found = mean([one.rankings["rauq"] for one in ranked.cells]).estimate
     rng = np.random.default_rng(5)
     drawn = [
@@ -136,11 +137,14 @@ def test_the_interval_of_a_mean_is_that_of_independent_data_sets():
     assert (found.low, found.high) == (pytest.approx(low, abs=0.02), pytest.approx(high, abs=0.02))
 
 
-def test_runs_are_resampled_independently_even_of_the_same_answers():
-    one = make_cell("a")
-    other = make_cell("b", quality=one.quality, uncertainties=one.uncertainties)
-    first, second = rank_collection(collect([one, other]), "prr", resamples=20).cells
-    assert not np.allclose(first.rankings["rauq"].resampled, second.rankings["rauq"].resampled)
+def test_a_mean_over_models_has_no_interval_since_they_answered_the_same_questions():
+    cells = [make_cell(model, size=120) for model in ("a", "b")]
+    found = by_task(rank_collection(collect(cells), "prr", intervals=True), ["a", "b"], name="a", heading="a")
+    assert {one.no_interval for one in found.columns[-1].estimates} == {"models answered the same questions"}
+    assert all(one.low < one.value for column in found.columns[:-1] for one in column.estimates)
+
+
+SURE = Spread(0.0, 0.1, 9.0, 9.0, 8.0, Scale(0.0, -1.0, 1.0))
 
 
 def published_collection():
@@ -152,10 +156,10 @@ def published_collection():
         for data in PAPERS:
             estimates = frame[known.get(data, data)].items()
             rankings = {
-                method: Ranking(Estimate(value, np.nan, np.nan, 1, 0), np.zeros(0)) for method, value in estimates
+                method: Ranking(Estimate(value, np.nan, np.nan, 1, 0), np.zeros(0), SURE) for method, value in estimates
             }
             cells.append(RankedCell(make_cell(model, data), rankings, ""))
-    return RankedCollection(metric="prr", methods=tuple(cells[0].rankings), cells=tuple(cells), resamples=0)
+    return RankedCollection(metric="prr", methods=tuple(cells[0].rankings), cells=tuple(cells), intervals=False)
 
 
 def test_the_papers_numbers_by_data_set_give_its_numbers_by_task_and_its_marks():
@@ -227,7 +231,7 @@ def test_a_run_that_cannot_be_ranked_is_left_out_for_every_model(quality):
     size = len(quality)
     odd = make_cell("a", "CoQA", quality=quality, uncertainties=dict.fromkeys(METHODS, np.arange(float(size))))
     cells = [make_cell("a"), odd, make_cell("b"), make_cell("b", "CoQA")]
-    ranked = rank_collection(collect(cells), "prr", resamples=20)
+    ranked = rank_collection(collect(cells), "prr")
     over = shared(ranked, ["a", "b"])
     assert over.sets == {"QA": ("SciQ",)}
     assert dict(over.left_out)["CoQA"].startswith("a: ")

@@ -89,7 +89,7 @@ def test_numbers_stand_one_by_one_with_their_reasons(page):
     rows = read(page.parent / "tables" / "cells.csv")
     assert {(row["model"], row["data set"]) for row in rows} == {("one", "SciQ"), ("two", "SciQ"), ("one", ATTACK)}
     assert {row["metric"] for row in rows} == {"prr", "roc_auc"}
-    assert all(row["value"] and not row["low"] and not row["undefined"] for row in rows)
+    assert all(row["value"] and row["low"] and not row["undefined"] for row in rows)
     runs = read(page.parent / "tables" / "runs.csv")
     assert [(row["run"], row["asked"], row["failed"]) for row in runs] == [
         ("one-SciQ", "31", "1"),
@@ -143,7 +143,7 @@ def test_a_few_models_of_several_classes_stand_together_first():
 
 def test_captions_are_short():
     found = collect(papers_cells())
-    ranked = rank_collection(found, "prr", methods=METHODS, resamples=2)
+    ranked = rank_collection(found, "prr", methods=METHODS)
     made = (*layouts(found, ranked), *published_beside(found, ranked))
     words = [one.caption for one in made] + [COLLECTION, DASHES, HEADS]
     assert [text for text in words if len(text.split()) > 45] == []
@@ -157,7 +157,9 @@ def test_a_collection_from_the_command_line(folders, tmp_path, capsys):
     said = capsys.readouterr()
     assert said.out.strip() == str(out / "index.html")
     assert "Ablations of one on SciQ" in said.err
-    assert all(row["low"] for row in read(out / "tables" / "cells.csv"))
+    rows = read(out / "tables" / "cells.csv")
+    assert any(row["low"] for row in rows)
+    assert all(row["low"] or row["undefined"] or row["no interval"] for row in rows)
 
 
 def test_a_collection_needs_a_folder_and_one_run_of_a_cell(folders, tmp_path, capsys):

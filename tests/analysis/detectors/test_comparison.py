@@ -47,7 +47,7 @@ def given(*, heads=0.0, rauq=0.0, word=False, seed=0, correct=None):
 
 
 def found(labelled):
-    return detectors(labelled, thresholds=Thresholds(), resamples=200)
+    return detectors(labelled, thresholds=Thresholds())
 
 
 def within(result, split, name):

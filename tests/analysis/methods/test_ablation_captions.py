@@ -211,7 +211,6 @@ def test_a_note_names_what_a_table_leaves_out():
                 layers=range(6),
                 metric="prr",
                 thresholds=Thresholds(),
-                resamples=5,
             )
         )
         for table in ablations(range(6))

@@ -16,7 +16,7 @@ NAMES = ["<b>a</b>"] * 20 + ["$b$"] * 20 + ["one quality"] * 4
 GROUPS = groups_of(NAMES)
 BATCH, QUALITY = informative_batch(44, strength=0.2)
 TRUTH = np.where(np.array(NAMES) == "one quality", 1.0, QUALITY)
-HOW = {"metric": "prr", "thresholds": Thresholds(), "resamples": 10}
+HOW = {"metric": "prr", "thresholds": Thresholds()}
 SWEPT = sweep(BATCH, TRUTH, NAMES, GROUPS, signal="probability", **HOW)
 CONTROLLED = control_groups(BATCH, TRUTH, NAMES, GROUPS, **HOW)
 

@@ -13,7 +13,7 @@ from tests.analysis.methods.batches import informative_batch
 NAMES = ["a"] * 20 + ["b"] * 20
 GROUPS = groups_of(NAMES)
 BATCH, QUALITY = informative_batch(40, strength=0.2)
-HOW = {"metric": "prr", "thresholds": Thresholds(), "resamples": 10}
+HOW = {"metric": "prr", "thresholds": Thresholds()}
 
 
 def test_an_ablation_is_laid_out_as_in_the_paper():

@@ -30,7 +30,6 @@ def ablated(table, batch=BATCH, *, layers=LAYERS):
         layers=layers,
         metric="prr",
         thresholds=Thresholds(),
-        resamples=20,
     )
 
 

@@ -41,7 +41,7 @@ def given(*, informative=(), seed=0):
 
 
 def found(candidates, k=2, **options):
-    return added_heads(candidates, k=k, thresholds=Thresholds(), resamples=200, draws=20, **options)
+    return added_heads(candidates, k=k, thresholds=Thresholds(), draws=20, **options)
 
 
 def test_informative_heads_are_chosen_and_rank_better_than_random_ones():
@@ -166,9 +166,7 @@ def caused_by(cause, seed):
 
 @pytest.mark.parametrize("cause", ["length", "words"])
 def test_what_length_or_words_explain_is_no_gain_of_heads(cause):
-    results = [
-        added_heads(caused_by(cause, seed), k=2, thresholds=Thresholds(), resamples=100, draws=1) for seed in (1, 2)
-    ]
+    results = [added_heads(caused_by(cause, seed), k=2, thresholds=Thresholds(), draws=1) for seed in (1, 2)]
     for result in results:
         assert result.differences["heads"].low > 0
         assert result.matched_by

@@ -69,9 +69,9 @@ def test_a_judge_in_place_of_the_papers_is_named():
     assert sentences.judges_note(["rauq", "luq", "layer_3"]) == ""
 
 
-def compared(answers, resamples=40):
+def compared(answers):
     groups = groups_of(list(answers["group"]))
-    return compare(answers, list(SKILL), groups, metric="prr", thresholds=Thresholds(), resamples=resamples)
+    return compare(answers, list(SKILL), groups, metric="prr", thresholds=Thresholds())
 
 
 def test_the_mean_within_groups_is_stated_beside_all_answers_and_what_it_leaves_out():
@@ -83,7 +83,7 @@ def test_the_mean_within_groups_is_stated_beside_all_answers_and_what_it_leaves_
     assert within.endswith(f"{in_words(found.of_group(WITHIN)[0])}.")
     note = sentences.within_note(found)
     assert "over 2 of 3 groups" in note
-    assert "Left out: 1, where ranking is undefined" in note
+    assert "Left out: 1, with correct or incorrect answers to fewer than 5 questions" in note
     assert "Left out" not in sentences.within_note(compared(answers))
     better = sentences.paired_sentences(found.paired)
     assert " of 3 methods over all answers, worse than" in better[0]
@@ -182,8 +182,7 @@ def test_captions_say_what_a_metric_means():
     answers = made_up(40)
     groups = groups_of(list(answers["group"]))
     by_prr, by_auc = (
-        compare(answers, tuple(SKILL), groups, metric=metric, thresholds=Thresholds(), resamples=9)
-        for metric in ("prr", "roc_auc")
+        compare(answers, tuple(SKILL), groups, metric=metric, thresholds=Thresholds()) for metric in ("prr", "roc_auc")
     )
     assert "0 a random one" in sentences.intervals_caption(by_prr)
     assert "0.5 is a random ranking" in sentences.intervals_caption(by_auc)

@@ -33,7 +33,7 @@ def answers():
 @pytest.fixture(scope="module")
 def found(answers):
     groups = groups_of(list(answers["group"]))
-    return compare(answers, tuple(SKILL), groups, metric="prr", thresholds=Thresholds(), resamples=20)
+    return compare(answers, tuple(SKILL), groups, metric="prr", thresholds=Thresholds())
 
 
 def test_the_papers_layout_has_a_row_a_method_and_says_what_it_cost(found):

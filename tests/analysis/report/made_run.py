@@ -27,7 +27,7 @@ def made_run(
     failures=1,
     facts=True,
     references=(),
-    question="",
+    question="What is {}?",
     shard_size=None,
 ):
     """A run with an answer for each of `quality` (A,), of `lengths` (A,) tokens, and `failures` examples more.

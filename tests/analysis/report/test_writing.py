@@ -27,7 +27,7 @@ from tests.shards import change_arrays, without_picks
 
 ATTACK = '<img src=x onerror="alert(1)"></title></style><script>alert(1)</script> {{ 7 * 7 }} $x^2$ &lt; \\input{x}_%'
 FIGURES = 23  # and two more where there are several groups: alpha in each, for both signals
-QUICK = ReportSettings(resamples=10)
+QUICK = ReportSettings()
 
 
 class Page(HTMLParser):

@@ -209,7 +209,7 @@ def test_every_correction_is_another_state_of_the_run(small):
 
 def test_report_and_tables_say_what_was_corrected(small):
     correct_verdict(small, 1, correct=True)
-    found = results(open_run(small.folder), ReportSettings(resamples=2))
+    found = results(open_run(small.folder), ReportSettings())
     assert "1 verdict corrected by hand." in report_page(found, (), ())
     header, _, second, *_ = [line.split(",") for line in csv_table(answers_frame(found)).splitlines()]
     cells = dict(zip(header, second, strict=True))

@@ -14,9 +14,6 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from analysis.cli.main import main
-from analysis.methods import comparison
-from analysis.methods.comparison import Group, judged, ranking
-from analysis.quality.judgement import Thresholds
 from analysis.report.export import jsonl_bytes, parquet_bytes
 from analysis.runs import index as indexes
 from analysis.runs.archive import export_zip, import_zip
@@ -329,25 +326,6 @@ def test_a_sample_has_whole_shards_and_says_so(folder):
     np.testing.assert_array_equal(means(found), means(run)[rows])
     assert sampled(run, most=len(run.answers)) is run
     assert_same(part_of(run, run.shards), run)
-
-
-def test_intervals_of_many_answers_are_those_of_all_resamples(monkeypatch):
-    rng = np.random.default_rng(0)
-    quality = rng.integers(2, size=4_000).astype(float)
-    uncertainty = rng.normal(size=4_000) - quality
-    group = Group("all", np.arange(4_000))
-
-    def found():
-        among = judged(group, quality, metric="prr", thresholds=Thresholds(), count=400)
-        return ranking(uncertainty, among).estimate
-
-    whole = found()
-    monkeypatch.setattr(comparison, "MOST_RESAMPLED", 3_999)
-    some = found()
-    assert some.value == whole.value
-    assert some.n == whole.n
-    assert (some.high - some.low) == pytest.approx(whole.high - whole.low, rel=0.2)
-    assert some.low < some.value < some.high
 
 
 @pytest.mark.parametrize(

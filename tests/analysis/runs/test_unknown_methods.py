@@ -78,7 +78,7 @@ def test_a_run_of_unknown_methods_alone_is_summed_up_without_a_ranking(before):
 
 def test_a_report_keeps_the_column_and_says_it(old, tmp_path, monkeypatch):
     monkeypatch.setattr(writing, "write_pictures", lambda *_: "")
-    page = write_report(old, tmp_path / "report", ReportSettings(resamples=5)).page
+    page = write_report(old, tmp_path / "report", ReportSettings()).page
     assert NOTE.partition("run")[0] in page.read_text(encoding="utf-8")  # what follows has an apostrophe
     with (tmp_path / "report" / "tables" / "answers.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -88,7 +88,7 @@ def test_a_report_keeps_the_column_and_says_it(old, tmp_path, monkeypatch):
 
 def test_a_report_of_unknown_methods_alone_says_why_there_is_none(before, tmp_path):
     with pytest.raises(RunError, match=r"Nothing to compare.*gone_rauq"):
-        write_report(rename_methods(before.folder, **ALL_GONE), tmp_path / "report", ReportSettings(resamples=5))
+        write_report(rename_methods(before.folder, **ALL_GONE), tmp_path / "report", ReportSettings())
 
 
 def test_it_is_exported_and_imported(finished, tmp_path):

@@ -16,7 +16,7 @@ from analysis.quality.judgement import Thresholds, load_statements
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
 from analysis.runs.traces import tokens
-from analysis.stats import average_precision, resampled_average_precision
+from analysis.stats import average_precision
 from analysis.tokens.detection import (
     LEAST,
     SIGNALS,
@@ -144,7 +144,7 @@ def of(found, name):
 
 def test_numbers_are_those_of_scikit_learn():
     given = made(collapse=(2, 1))
-    found = detect(given, GROUPS, resamples=50)
+    found = detect(given, GROUPS)
     for name, values in zip(SIGNALS[:4], given.signals.T, strict=True):
         for side, marked in (("wrong", given.wrong), ("right", given.right)):
             own = np.isin(given.answer, np.unique(given.answer[marked]))
@@ -171,13 +171,13 @@ def test_wrong_and_correct_facts_are_compared_at_one_position_of_one_group():
         wrong = given.wrong[rows]
         areas.append(roc_auc_score(wrong, values[rows]))
         weights.append(wrong.sum() * (~wrong).sum() / (len(rows) + 1))
-    found = detect(given, groups, resamples=50)
+    found = detect(given, groups)
     assert of(found, "probability").place.value == pytest.approx(np.average(areas, weights=weights))
     assert found.places == (30, 30)
 
 
 def test_a_signal_of_facts_is_told_from_a_signal_of_errors():
-    found = detect(made(entropy=(6, 6), collapse=(2, 0)), GROUPS, resamples=100)
+    found = detect(made(entropy=(6, 6), collapse=(2, 0)), GROUPS)
     assert of(found, "entropy").wrong.auc.value == of(found, "entropy").right.auc.value == 1
     assert of(found, "entropy").place.low < 0.5 < of(found, "entropy").place.high
     assert of(found, "collapse").place.low > 0.5
@@ -189,36 +189,32 @@ def test_a_signal_of_facts_is_told_from_a_signal_of_errors():
 
 
 def test_the_best_head_is_chosen_on_other_answers():
-    by_chance = detect(made(), GROUPS, resamples=100)
+    by_chance = detect(made(), GROUPS)
     assert by_chance.heads.auc.max() > 0.55  # the best of six by chance
     assert of(by_chance, "best").wrong.auc.low < 0.5 < of(by_chance, "best").wrong.auc.high
-    planted = detect(made(best=(4, 0)), GROUPS, resamples=100)
+    planted = detect(made(best=(4, 0)), GROUPS)
     assert planted.heads.best == (1, 2)
-    assert of(planted, "best").wrong.auc.low > 0.9
+    assert of(planted, "best").wrong.auc.low > 0.75
 
 
 def test_undefined_is_said():
-    few = detect(made(2 * (LEAST - 1)), GROUPS, resamples=20)
+    few = detect(made(2 * (LEAST - 1)), GROUPS)
     assert undefined_reason(few) == f"{LEAST - 1} answers with such tokens and others: at least {LEAST} are needed"
     assert detection_sentence(few).startswith("No signal can be judged: 9 answers")
-    no_facts = detect(made(right=False, collapse=(3, 0)), GROUPS, resamples=20)
+    no_facts = detect(made(right=False, collapse=(3, 0)), GROUPS)
     assert "cannot be compared: fewer than 10" in place_sentence(no_facts)
     table = detection_table(no_facts)
     assert len(table) == len(SIGNALS) * 9
     assert (table["value"].isna() == (table["undefined"] != "")).all()
     given = made()
     given.signals[:, 3] = np.nan  # as under heads="mean"
-    assert of(detect(given, GROUPS, resamples=20), "selected").wrong.auc.reason == (
-        "the signal is undefined under these settings"
-    )
+    assert of(detect(given, GROUPS), "selected").wrong.auc.reason == ("the signal is undefined under these settings")
 
 
-def test_average_precision_of_resamples_is_that_of_repeated_items():
+def test_average_precision_is_that_of_scikit_learn():
     rng = np.random.default_rng(3)
     values, found = rng.integers(0, 6, 40).astype(float), rng.random(40) < 0.3
-    counts = rng.integers(0, 3, (40, 20))
-    expected = [average_precision_score(np.repeat(found, one), np.repeat(values, one)) for one in counts.T]
-    np.testing.assert_allclose(resampled_average_precision(values, found, counts), expected)
+    assert average_precision(values, found) == pytest.approx(average_precision_score(found, values))
     assert np.isnan(average_precision(values, np.zeros(40, dtype=bool)))
 
 

@@ -29,7 +29,7 @@ def shared(tmp_path_factory):
     made = [asked_run(root / name, data=name, quality=QUALITY) for name in ("one", "two")]
     hostile = asked_run(root / "hostile", data=HOSTILE, families=(HOSTILE, "mean"), quality=QUALITY)
     for runs in (made, [hostile]):
-        found = evaluate(runs, [Linear(id="tad")], resamples=20)
+        found = evaluate(runs, [Linear(id="tad")])
         for run in runs:
             write_evaluation(run.folder / SUPERVISED, found)
     return root
@@ -131,7 +131,7 @@ def test_a_damaged_record_is_an_error_of_the_view_alone(runs):
 
 def test_tables_of_earlier_verdicts_are_told(runs):
     run = make(runs)
-    record = evaluate([asked_run(runs / "other", data="a", quality=QUALITY)], [Linear(id="tad")], resamples=20)
+    record = evaluate([asked_run(runs / "other", data="a", quality=QUALITY)], [Linear(id="tad")])
     write_evaluation(run.folder / SUPERVISED, record)
     page = open_view("small")
     assert not page.exception

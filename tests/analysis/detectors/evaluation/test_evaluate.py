@@ -9,9 +9,10 @@ from analysis.detectors.evaluation.answers import answers_of, common_threshold, 
 from analysis.detectors.evaluation.evaluate import detect, evaluate, split_tables
 from analysis.detectors.evaluation.held_out import SPLITS, plans
 from analysis.detectors.evaluation.results import ALL_ANSWERS, MEAN
+from analysis.intervals import estimate
 from analysis.runs.manifest import read_manifest, write_manifest
 from analysis.runs.opened import open_run
-from analysis.stats import estimate, prr, roc_auc
+from analysis.stats import prr, roc_auc
 from rauq.errors import InvalidInput, NotCaptured
 from tests.analysis.detectors.evaluation.made_up import Linear, asked_run, features, made_up
 
@@ -23,7 +24,7 @@ def tables(given, signal, *, split="in_domain"):
     plan = plans(given)[split]
     own = {"line": features(given, signal=signal), "noise": features(given, seed=5)}
     found = {name: detect(Linear(id=name), one, given, plan, seed=1, full=False) for name, one in own.items()}
-    return split_tables(given, plan, found, resamples=200, seed=1)
+    return split_tables(given, plan, found, seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +123,7 @@ def runs(tmp_path_factory):
 def test_runs_are_evaluated_under_every_split(runs):
     told = []
     lost = Linear(id="lost", extras=("lookback",), features=not_captured)
-    found = evaluate(runs, [Linear(), lost], resamples=50, tell=told.append)
+    found = evaluate(runs, [Linear(), lost], tell=told.append)
     assert [(one.name, one.data, one.answers) for one in found.runs] == [("first", "one", 59), ("second", "two", 60)]
     assert [table.split for table in found.of_metric("prr")] == list(SPLITS)
     assert {table.columns for table in found.of_metric("prr")[:2]} == {("one", "two", MEAN)}
@@ -134,7 +135,7 @@ def test_runs_are_evaluated_under_every_split(runs):
         assert reason.endswith("In a run: score it again with --keep lookback.")
         assert not table.is_marked(table.rows[1])
     assert "line: features of 119 answers" in told
-    again = evaluate(runs, [Linear(), lost], resamples=50)
+    again = evaluate(runs, [Linear(), lost])
     assert repr(again) == repr(found)
 
 
@@ -151,7 +152,7 @@ def test_features_are_those_of_the_answers_in_their_order(runs):
 
 def test_one_run_without_families_has_one_split(tmp_path):
     run = asked_run(tmp_path / "run", families=("a",), quality=QUALITY)
-    found = evaluate([run], [Linear()], resamples=20)
+    found = evaluate([run], [Linear()])
     assert [bool(table.rows) for table in found.of_metric("prr")] == [True, False, False]
     assert [bool(table.reason) for table in found.of_metric("prr")] == [False, True, True]
 
@@ -205,5 +206,5 @@ def test_runs_of_measures_with_different_thresholds_need_one(runs):
 
 def test_a_run_without_quality_is_undefined_everywhere(tmp_path):
     run = asked_run(tmp_path / "run", quality=[np.nan] * 12)
-    found = evaluate([run], [Linear()], resamples=20)
+    found = evaluate([run], [Linear()])
     assert all(table.reason or all(one.reason for row in table.rows for one in row.estimates) for table in found.tables)

@@ -22,7 +22,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(run):
-    return evaluate([run], [Linear()], resamples=20)
+    return evaluate([run], [Linear()])
 
 
 @pytest.fixture

@@ -157,7 +157,7 @@ def test_the_figure_draws_the_last_column_hollow_where_marked():
 def found(tmp_path_factory):
     root = tmp_path_factory.mktemp("texts")
     runs = [asked_run(root / f"run-{place}", data=name, quality=QUALITY) for place, name in enumerate(DATA)]
-    return evaluate(runs, [Linear(id="tad")], resamples=20)
+    return evaluate(runs, [Linear(id="tad")])
 
 
 def test_all_files_are_written(found, tmp_path, monkeypatch):
