@@ -6,7 +6,7 @@ import numpy as np
 
 from analysis.answer_sets.separation import separation
 from analysis.answer_sets.sides import Sides, sides
-from analysis.one_answer.standing import named_tokens, weak_point_share, weak_token
+from analysis.one_answer.standing import weak_point_share, weak_token
 from analysis.quality.measures import measure
 from analysis.runs.opened import Run, batch, means
 from analysis.runs.traces import Tokens, tokens
@@ -14,6 +14,7 @@ from rauq.recorded.scores import ReferenceHeads, ReferenceScores, WeakPointWorth
 from rauq.scoring.score import collapse_many, score_many
 from rauq.scoring.settings import Settings
 from rauq.trace.batch import Blocks
+from rauq.trace.words import named_tokens
 
 FOUR_OF_FIVE = 0.8
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rauq
-from analysis.one_answer.standing import named_tokens, weak_point_share, weak_token
+from analysis.one_answer.standing import weak_point_share, weak_token
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
 from analysis.runs.reference import reference_scores
@@ -14,6 +14,7 @@ from analysis.runs.traces import fact_tokens, traces_in
 from rauq import InvalidInput, Settings
 from rauq.recorded.scores import load_scores
 from rauq.trace.parts import shows_text
+from rauq.trace.words import named_tokens
 from tests.analysis.report.made_run import made_run
 
 OTHER = Settings(alpha=0.3, signal="probability")
