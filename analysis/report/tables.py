@@ -14,6 +14,7 @@ from analysis.methods import sentences
 from analysis.methods import tables as methods_tables
 from analysis.methods.added_heads import added_heads_caption
 from analysis.methods.comparison import name_of
+from analysis.methods.tables import WITH_INTERVAL
 from analysis.report.results import MethodResults, Results
 from analysis.runs.opened import Run
 from analysis.runs.shard import OFFSETS
@@ -33,11 +34,48 @@ def headings(table: pd.DataFrame) -> list[str]:
 
 def rows_of_cells(table: pd.DataFrame) -> list[list[str]]:
     """Every cell as text; a dash stands for what is undefined, and unseen characters are drawn."""
-    places = [1 if any(word in str(name) for word in _COARSE) else 3 for name in table]
+    places = list(map(_places, table))
     return [
         [_cell(value, digits) for value, digits in zip(row, places, strict=True)]
         for row in table.itertuples(index=False)
     ]
+
+
+def in_brackets(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with each value and its interval in one cell, as "0.578 [0.372, 0.764]".
+
+    Columns of an interval are those whose names end as `WITH_INTERVAL` says; numbers of answers go into the heading.
+    """
+    merged = {name for name in table if {f"{name}{end}" for end in WITH_INTERVAL[:3]} <= set(table)}
+    parts = {f"{name}{end}" for name in merged for end in WITH_INTERVAL[1:]}
+    columns = [
+        pd.Series(_cells_with_interval(table, name), name=_with_answers(table, name)) if name in merged else table[name]
+        for name in table
+        if name not in parts
+    ]
+    return pd.concat(columns, axis="columns") if merged else table
+
+
+def _cells_with_interval(table: pd.DataFrame, name: str) -> list[str]:
+    places = _places(name)
+    ends = zip(*(table[f"{name}{end}"] for end in WITH_INTERVAL[:3]), strict=True)
+    return [
+        _cell(value, places) + ("" if math.isnan(low) else f" [{_cell(low, places)}, {_cell(high, places)}]")
+        for value, low, high in ends
+    ]
+
+
+def _with_answers(table: pd.DataFrame, name: str) -> str:
+    """The heading with the number of answers, or the range of it where methods were ranked on different ones."""
+    counts = table.get(f"{name}{WITH_INTERVAL[3]}")
+    if counts is None:
+        return name
+    low, high = counts.min(), counts.max()
+    return f"{name} (n = {low:,})" if low == high else f"{name} (n = {low:,} to {high:,})"
+
+
+def _places(name: object) -> int:
+    return 1 if any(word in str(name) for word in _COARSE) else 3
 
 
 def columns_of_text(table: pd.DataFrame) -> list[bool]:
@@ -126,7 +164,7 @@ class Table(NamedTuple):
     @property
     def shown(self) -> pd.DataFrame:
         """What the page and LaTeX show of it; where all is defined, no column says why not."""
-        shown = self.frame.head(self.rows) if self.rows else self.frame
+        shown = in_brackets(self.frame.head(self.rows) if self.rows else self.frame)
         return shown if shown.get("undefined", pd.Series(["-"])).any() else shown.drop(columns="undefined")
 
 

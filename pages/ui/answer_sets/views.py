@@ -37,7 +37,7 @@ from analysis.answer_sets.side_figures import (
     head_map,
 )
 from analysis.answer_sets.sides import groups_note
-from analysis.answer_sets.tables import gap_table
+from analysis.answer_sets.tables import best_and_worst_table, calibration_table, gap_table, quality_bins_table
 from analysis.exports.csv_text import csv_columns, csv_table
 from analysis.figures import UNCERTAINTY
 from analysis.methods.comparison import RAUQ
@@ -199,6 +199,8 @@ def best(chosen: Chosen) -> None:
         f"{best_and_worst_caption(shown, chosen.layer, tokens=chosen.asked.tokens)} Click a row to open the answer in "
         "Inspect. These are the extremes of the run; the view Answers lists all answers."
     )
+    own = chosen.run.answers.iloc[chosen.rows]
+    save("Figure as CSV", "best-and-worst.csv", lambda: csv_table(best_and_worst_table(shown, own)))
 
 
 def gap(chosen: Chosen) -> None:
@@ -228,6 +230,7 @@ def gap(chosen: Chosen) -> None:
         "Attention of the selected head in every layer, each on its own scale. Boxes: interquartile range; whiskers: "
         "90 %. Bold: the interval excludes zero. If boxes overlap, the difference says little about a single answer."
     )
+    save("Figures as CSV", "by-verdict.csv", lambda: csv_table(gap_table(found, chosen.layers, name="layer")))
 
 
 def _choose_layer(chosen: Chosen, figure: go.Figure) -> None:
@@ -262,6 +265,7 @@ def bins(chosen: Chosen) -> None:
         f"{bins_caption(found, correlated)} Groups differ in both, so a correlation over all groups may only "
         f"reflect differences between groups; choose one group to check. {_CLICK}"
     )
+    save("Figure as CSV", "by-quality.csv", lambda: csv_table(quality_bins_table(found, of="attention")))
 
 
 def by_distance(chosen: Chosen) -> None:
@@ -327,12 +331,15 @@ def meaning(chosen: Chosen) -> None:
             "probability: other prompts have other shares."
         )
     with right:
-        bins = quality_bins(uncertainty, quality)
-        figure = quality_bins_chart(bins, title="uncertainty", colour=UNCERTAINTY, dark=is_dark())
+        tenths = quality_bins(uncertainty, quality)
+        figure = quality_bins_chart(tenths, title="uncertainty", colour=UNCERTAINTY, dark=is_dark())
         clickable(figure, "quality_by_score", "Quality of each answer by its uncertainty, with bin means", chosen)
         st.caption(
             "Each answer, and the mean quality in tenths of the scores. Click a point to open the answer in Inspect."
         )
+    with st.container(horizontal=True):
+        save("Curve as CSV", "meaning.csv", lambda: csv_table(calibration_table(found)))
+        save("Tenths as CSV", "tenths.csv", lambda: csv_table(quality_bins_table(tenths, of="uncertainty")))
 
 
 def answers(chosen: Chosen) -> None:

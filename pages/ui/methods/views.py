@@ -16,6 +16,7 @@ from analysis.answer_sets.figures import quality_bins_chart
 from analysis.answer_sets.quality_curves import quality_bins
 from analysis.answer_sets.sentences import joined
 from analysis.answer_sets.sides import groups_note
+from analysis.answer_sets.tables import quality_bins_table
 from analysis.exports.csv_text import csv_table
 from analysis.figures import UNCERTAINTY
 from analysis.methods import sentences
@@ -288,14 +289,14 @@ def scores(chosen: Chosen) -> None:
     uncertainty, quality = chosen.uncertainties([chosen.method])[chosen.method], chosen.quality
     ranked = cache.score_ranking(chosen.run, uncertainty, chosen.rows, chosen.thresholds)
     sentence(score_sentence(ranked), chosen, within_sentence(ranked))
-    figure = quality_bins_chart(
-        quality_bins(uncertainty, quality), title="uncertainty", colour=UNCERTAINTY, dark=is_dark()
-    )
+    tenths = quality_bins(uncertainty, quality)
+    figure = quality_bins_chart(tenths, title="uncertainty", colour=UNCERTAINTY, dark=is_dark())
     clickable(figure, "score_and_quality", "Quality of each answer by its uncertainty, with bin means", chosen)
     st.caption(
         f"Each answer by its uncertainty under {name_of(chosen.method)}, higher is less confident, and the mean "
         "quality in tenths of the answers. Click a point to open the answer in Inspect."
     )
+    save("Tenths as CSV", "tenths.csv", lambda: csv_table(quality_bins_table(tenths, of="uncertainty")))
 
 
 def agreement(chosen: Chosen) -> None:
