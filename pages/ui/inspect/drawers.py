@@ -14,6 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from analysis.calibration import share_in_words
 from analysis.one_answer.standing import rank_in_words, standing
+from analysis.one_answer.statements import Statements
 from pages.ui.host import hosting, jobs
 from pages.ui.host.store import MOST_ANSWERS_BYTES
 from pages.ui.inspect.added_heads import added_heads_field
@@ -63,8 +64,8 @@ def drawer_links(name: str, trace: Trace) -> None:
     _drawer_button(EXPORT, "Export")
 
 
-def open_drawer(trace: Trace, score: Score) -> None:
-    """Draw the drawer that is open, if one is; `trace` includes the user's marks."""
+def open_drawer(trace: Trace, score: Score, *, said: Callable[[], Statements]) -> None:
+    """Draw the drawer that is open, if one is; `trace` includes the user's marks, `said` returns what the page says."""
     name = st.session_state.get(OPEN)
     if name not in {REFERENCE, EXPORT}:
         return
@@ -73,15 +74,15 @@ def open_drawer(trace: Trace, score: Score) -> None:
             _reference_panel(trace, score)
             added_heads_field()
         else:
-            _exports(trace, score)
+            _exports(trace, score, said)
         st.button("Close", key="close_drawer", type="tertiary", on_click=_toggle, args=(name,))
 
 
-def _exports(trace: Trace, score: Score) -> None:
+def _exports(trace: Trace, score: Score, said: Callable[[], Statements]) -> None:
     st.markdown("**Copy link**")
     _link(trace)
     st.markdown("**Download**")
-    _downloads(trace, score)
+    _downloads(trace, score, said)
     st.markdown("**Python code that reproduces this score**")
     _python(trace, score)
 
@@ -128,11 +129,15 @@ def _about_link(found: str) -> str:
     return lasts + "The prompt is too long for a link, so download the trace to keep the answer."
 
 
-def _downloads(trace: Trace, score: Score) -> None:
+def _downloads(trace: Trace, score: Score, said: Callable[[], Statements]) -> None:
     with st.container(horizontal=True):
         _download("Trace", trace.to_bytes, _FILE, _WEIGHTS, "Everything in one file, to open here or in Python.")
         _download(
-            "Report", lambda: _report(trace, score), "report.html", "text/html", "An HTML page that opens offline."
+            "Report",
+            lambda: _report(trace, score, said()),
+            "report.html",
+            "text/html",
+            "An HTML page that opens offline.",
         )
         _download("Token numbers", lambda: _numbers(trace, score), "tokens.csv", "text/csv", "One row per token.")
         _download(
@@ -156,10 +161,10 @@ def _heads(trace: Trace, score: Score) -> str:
     return selected_heads_csv(score, weight=weight_name(trace.attribution))
 
 
-def _report(trace: Trace, score: Score) -> str:
+def _report(trace: Trace, score: Score, said: Statements) -> str:
     from analysis.exports.html_report import html_report
 
-    return html_report(trace, score, dark=is_dark())
+    return html_report(trace, score, said=said, dark=is_dark())
 
 
 def _python(trace: Trace, score: Score) -> None:

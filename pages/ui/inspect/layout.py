@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -10,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import rauq
+from analysis.one_answer.statements import Statements
 from pages.ui.host import hosting
 from pages.ui.host.jobs import Job, Request, poll_seconds
 from pages.ui.host.store import store
@@ -31,6 +33,7 @@ from pages.ui.inspect.linked_views import live_views, payload, show_views
 from pages.ui.inspect.reference import Reference, finish_reference, front, judged_payload, reference
 from pages.ui.inspect.remedies import has_template, offer_remedies
 from pages.ui.inspect.settings import more_attention, offer_probability, scoring_drawer, take_more_attention
+from pages.ui.inspect.statements import statements
 from pages.ui.inspect.verdict import apply_event, known_verdict, verdict_payload
 from pages.ui.shared import answers, selection, state, url_state
 from pages.ui.shared.answer_fields import end_of_form, sampling_of_form
@@ -159,12 +162,17 @@ def _bar(scored: Scored | None, request: Request, *, live: Job | None) -> DeltaG
         _drawers(None if live else scored)
     form.answer_fields_row()
     if scored and scored.score and not live:
-        open_drawer(_marked(scored.shown), scored.score)
+        open_drawer(_marked(scored.shown), scored.score, said=partial(_said, scored.shown, scored.score))
     return count
 
 
 def _marked(shown: Shown) -> Trace:
     return replace(shown.trace, wrong=state.wrong_tokens(shown.trace))
+
+
+def _said(shown: Shown, score: Score) -> Statements:
+    verdict = known_verdict(shown.name, shown.trace, shown.recorded)
+    return statements(shown.trace, score, reference(shown.trace, score), verdict)
 
 
 def _drawers(scored: Scored | None) -> None:

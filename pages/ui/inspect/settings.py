@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.ui.shared import selection, state, url_state
 from pages.ui.shared.settings_form import SettingsForm, change_signal, settings_form
-from rauq.scoring.report import attention_adds_little, was_given
+from rauq.scoring.report import BLIND_TO_TOKENS, attention_adds_little, was_given
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings, is_paper_setting
 from rauq.trace.trace import Trace
@@ -39,8 +39,7 @@ def offer_probability(trace: Trace, settings: Settings) -> None:
     if settings.signal != "entropy" or not was_given(trace):
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        reason = "Entropy does not depend on which token was given; the probability signal does."
-        st.caption(reason, width="content")
+        st.caption(BLIND_TO_TOKENS, width="content")
         options: dict[str, Any] = {"key": "by_probability", "type": "tertiary", "on_click": change_signal}
         st.button("Score by probability", args=(_form(trace), "probability"), **options)
 

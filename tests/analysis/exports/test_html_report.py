@@ -94,7 +94,7 @@ def test_text_is_escaped():
     assert {tag: names.count(tag) for tag in names} | {"span": 0} == {
         tag: [tag for tag, _ in plain.elements].count(tag) for tag, _ in plain.elements
     } | {"span": 0}
-    assert page.text("title") == "Where the model was unsure"
+    assert page.text("title") == "How uncertain the model is about this text"
     assert page.text("pre").startswith(ATTACK)
     assert not set("\u202e\ud800\x00") & set(text)
     text.encode("utf-8")
