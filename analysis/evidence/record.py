@@ -142,7 +142,11 @@ class Subject:
         return command_of(self.id)
 
 
-RESULTS = (Subject("real_models", "Real models"), Subject("coverage", "Coverage"))
+RESULTS = (
+    Subject("real_models", "Real models"),
+    Subject("written", "Written answers"),
+    Subject("coverage", "Coverage"),
+)
 MODELS = (Subject("models", "Models"),)
 REFERENCE = (Subject("reference", "Reference"),)
 SPEED = (
