@@ -144,6 +144,8 @@ def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
         return "The answer is empty", reason
     if score.reasons.uncertainty:
         return "The score is undefined", f"{score.reasons.uncertainty}."
+    if score.by == "surprisal" and found is not None:
+        return _surprise(trace, score, found.token)
     if found is None:
         return "Where confidence collapsed is undefined", f"{score.reasons.collapse}."
     weight = weight_name(trace.attribution)
@@ -155,6 +157,26 @@ def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
     if score.settings.alpha == 0:
         return f"With alpha 0 only {weight} counts; confidence is furthest below the reference {where}", detail
     return f"{_opening(found.value)} {where}", detail
+
+
+def _surprise(trace: Trace, score: Score, token: int) -> tuple[str, str]:
+    """The name or the word with the largest surprisal, and its value."""
+    start, stop = compared_span(score, token)
+    text = running("".join(trace.answer_tokens[start:stop]).strip())
+    value = number(float(score.collapse[token]), places=2)
+    first = ", minus the entropy there, which is what to expect of the first token" if token == score.span[0] else ""
+    detail = (
+        f"Surprisal {value} nats at token {token}, −log p{first}: the largest of the names and numbers that are not in "
+        "the question, or of other words where there are none. Attention is no part of this score."
+    )
+    return f"Most surprising: “{text}”", detail
+
+
+def compared_span(score: Score, token: int) -> tuple[int, int]:
+    """The tokens, from a first to before a last, that a score by surprisal compares without a gap around this one."""
+    gaps = np.flatnonzero(np.isnan(score.collapse))
+    before, after = gaps[gaps < token], gaps[gaps > token]
+    return int(before[-1]) + 1 if before.size else 0, int(after[0]) if after.size else len(score.collapse)
 
 
 def _opening(value: float) -> str:
@@ -214,11 +236,15 @@ def prompt_note(trace: Trace) -> str:
 
 
 def was_given(trace: Trace) -> bool:
-    """Whether tokens of the answer were given: some are not the most probable ones, and none was sampled."""
+    """Whether somebody else than the model wrote the answer, and none of it was sampled.
+
+    An answer that ends with the end token may also be a branch, in which the user chose one token and the model went
+    on: it was given only if more than one token is not the most probable one.
+    """
     if trace.stop_reason != "eos" or trace.sampling is not None:
         return trace.stop_reason == "given"
     rows = zip(trace.answer_ids.tolist(), trace.alternatives, strict=True)
-    return any(row[0].id != token for token, row in rows if row)
+    return sum(row[0].id != token for token, row in rows if row) > 1
 
 
 BLIND_TO_TOKENS = "Entropy does not depend on which token was given; the probability signal does."
@@ -235,7 +261,8 @@ def cautions(trace: Trace, score: Score) -> tuple[str, ...]:
     if not was_given(trace):
         return ()
     about = f"This answer was {writer(trace)}: the score is of how uncertain this model is about the text."
-    return (about, BLIND_TO_TOKENS) if score.settings.signal == "entropy" else (about,)
+    is_blind = score.by == "rauq" and score.settings.signal == "entropy"
+    return (about, BLIND_TO_TOKENS) if is_blind else (about,)
 
 
 def ending(trace: Trace) -> str:
@@ -275,6 +302,7 @@ def as_json(trace: Trace, score: Score) -> dict[str, object]:
         "sampling": asdict(trace.sampling) if trace.sampling else {},
         "thinking": list(trace.thinking or ()),
         "attribution": asdict(trace.attribution) if trace.attribution else {},
+        "scored_by": score.by,
         "settings": asdict(score.settings),
         "uncertainty": score.uncertainty,
         "layer": score.layer,
@@ -327,6 +355,9 @@ def _leaves(value: object, name: str = "") -> Iterator[tuple[str, object]]:
         yield name, value
 
 
+_OF_RAUQ = frozenset({"layer", "layer_score"})
+
+
 def _is_null(value: object) -> bool:
     return value is None or (isinstance(value, float) and not math.isfinite(value))
 
@@ -342,6 +373,8 @@ def _finite(value: object) -> object:
 def _reason(name: str, value: object, score: Score) -> str:
     if isinstance(value, float) and math.isinf(value):
         return "infinite: a confidence or a probability is 0"
+    if score.by == "surprisal" and name in _OF_RAUQ:
+        return "the score is the largest surprisal, which has no layer and no head"
     reasons = {
         "median_error": "an answer of one token has no weights",
         "max_error": "an answer of one token has no weights",

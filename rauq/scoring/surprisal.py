@@ -5,18 +5,18 @@ another. `python -m benchmarks written` compares this score with others.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from rauq.scoring.report import was_given
+from rauq.scoring.score import Reasons, Score, score
+from rauq.scoring.settings import Settings
 from rauq.trace.parts import span_of
 from rauq.trace.trace import Trace
 from rauq.trace.words import content_tokens, named_tokens, word_tokens
 
 Unit = Literal["name or number", "word", "token"]
-_MOST_CHOSEN = 1  # tokens that a person chose in an answer that the model went on with
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -36,21 +36,6 @@ class Surprisal:
     token: int | None
     uncertainty: float
     reason: str = ""
-
-    def most_surprising(self, most: int = 3) -> tuple[int, ...]:
-        """The compared tokens of the largest values, the largest first, one of each name or word."""
-        found: list[int] = []
-        ranked = np.argsort(-np.where(self.compared, self.values, -np.inf), kind="stable")
-        for token in ranked[: int(self.compared.sum())].tolist() if self.token is not None else ():
-            if len(found) < most and not any(token in range(*self.span(other)) for other in found):
-                found.append(token)
-        return tuple(found)
-
-    def span(self, token: int) -> tuple[int, int]:
-        """The tokens, from a first to before a last, that are compared without a gap around this one."""
-        gaps = np.flatnonzero(~self.compared)
-        before, after = gaps[gaps < token], gaps[gaps > token]
-        return int(before[-1]) + 1 if before.size else 0, int(after[0]) if after.size else len(self.compared)
 
 
 def surprisal(trace: Trace) -> Surprisal:
@@ -89,12 +74,44 @@ def compared_tokens(texts: Sequence[str], question: str) -> tuple[Unit, np.ndarr
     return "token", np.ones(len(texts), dtype=bool)
 
 
-def is_written(trace: Trace) -> bool:
-    """Whether somebody else than the model wrote the answer: given, and not a branch that the model went on with.
+def score_surprisal(trace: Trace) -> Score:
+    """The score of an answer that the model did not write: its largest surprisal, in the place of RAUQ's.
 
-    A branch ends as the model ended it, and few of its tokens are not the most probable ones.
+    What RAUQ computes beside it is that of alpha 1 with the probability, where confidence is the probability of a
+    token. `collapse` holds the surprisals that are compared, and nan elsewhere; `contributions` are 0 but for the
+    largest. No layer gives the score.
+
+    Raises:
+        InvalidInput: no attention in the middle layers.
     """
-    if trace.stop_reason == "given" or not was_given(trace):
-        return trace.stop_reason == "given"
-    rows = zip(trace.answer_ids.tolist(), trace.alternatives, strict=True)
-    return sum(bool(row) and row[0].id != token for token, row in rows) > _MOST_CHOSEN
+    found, beside = surprisal(trace), score(trace, Settings(alpha=1.0, signal="probability"))
+    values = np.where(found.compared, found.values, np.nan)
+    start, stop = beside.span
+    contributions = np.full(len(values), np.nan)
+    contributions[start:stop] = 0.0 if found.token is not None else np.nan
+    if found.token is not None:
+        contributions[found.token] = found.uncertainty
+    return replace(
+        beside,
+        by="surprisal",
+        uncertainty=found.uncertainty,
+        layer=None,
+        layer_scores=np.full(len(beside.layers), np.nan),
+        collapse=values,
+        collapse_shares=np.stack([values, 0.0 * values], axis=-1),
+        contributions=contributions,
+        reasons=_reasons(found.reason),
+    )
+
+
+_NOT_COMPARED = "this token is no part of a name, a number or another word that is compared"
+
+
+def _reasons(why: str) -> Reasons:
+    return Reasons(
+        uncertainty=why,
+        confidence=why,
+        contributions=why,
+        collapse=why or _NOT_COMPARED,
+        collapse_shares=why or _NOT_COMPARED,
+    )
