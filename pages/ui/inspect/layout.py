@@ -142,6 +142,8 @@ def _main(scored: Scored | None, request: Request, *, is_new: bool) -> None:
         show_error(scored.problem)
     elif asked := form.asked_by_link():
         linked_request(asked, request, is_new=is_new)
+    elif KEPT in st.query_params:
+        answer_gone()
     else:
         empty_state()
 
@@ -184,7 +186,7 @@ def _drawers(scored: Scored | None) -> None:
 def current() -> Shown | None:
     """Return the answer to show: that of a job that has just ended, or the URL's, or the first recorded one.
 
-    None if the URL asks for an answer that does not exist yet, or if there are no recordings.
+    None if the URL asks for an answer that does not exist yet, or not any more, or if there are no recordings.
 
     Raises:
         TraceFileError: a recorded file is damaged.
@@ -200,9 +202,7 @@ def current() -> Shown | None:
     if (name := st.query_params.get(KEPT)) is not None:
         if (trace := answers.find(name)) is not None:
             return _in_form(Shown(name=f"{KEPT}:{name}", trace=trace))
-        if form.asked_by_link() is None:  # else the page says so beside the prompt of the link
-            url_state.drop(KEPT)
-            state.notify("That answer is no longer in memory. Generate it again, or open its saved trace.")
+        return None
     return None if form.asked_by_link() else _recorded()
 
 
@@ -250,6 +250,18 @@ def empty_state() -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button(example.name, key=f"start_{example.name}", on_click=take, args=(example,), width=200)
             st.caption(example.what_to_see)
+
+
+def answer_gone() -> None:
+    """Say that the answer of the address is gone, and how to make it again; the address keeps its name."""
+    st.title("This answer is no longer in memory", anchor=False)
+    st.write(
+        "The app keeps answers in memory, until it restarts or newer answers need the room. The address above holds "
+        "the name of the answer, not its prompt. To see the answer again, open the link of *Export*, *Copy link*, "
+        "which holds the prompt; open its saved trace under *More*; or type the prompt above and generate it again."
+    )
+    if recordings := state.recordings():
+        st.button("Show a recorded answer", key="leave_gone", on_click=state.open_recorded, args=(recordings[0],))
 
 
 def linked_request(asked: Asked, request: Request, *, is_new: bool) -> None:

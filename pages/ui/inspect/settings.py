@@ -11,7 +11,7 @@ from pages.ui.shared.settings_form import SettingsForm, change_signal, settings_
 from rauq.scoring.report import BLIND_TO_TOKENS, attention_adds_little, was_given
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings, is_paper_setting
-from rauq.trace.trace import Trace
+from rauq.trace.trace import Kind, Trace
 
 _HALF = 0.5  # alpha with which signal and attention weigh the same
 _MOST_NAMED = 2  # settings on the closed drawer
@@ -60,7 +60,9 @@ def take_more_attention(trace: Trace, score: Score) -> None:
 def _form(*traces: Trace) -> SettingsForm:
     selected = partial(selection.chosen, *traces) if traces else None
     read = partial(state.settings, *traces)
-    return SettingsForm(answers=traces, read=read, write=state.change_settings, selected=selected)
+    asked = url_state.read_asked(st.query_params.to_dict())
+    kind: Kind = (asked and asked.kind) or "base"
+    return SettingsForm(answers=traces, kind=kind, read=read, write=state.change_settings, selected=selected)
 
 
 def _badge(form: SettingsForm) -> None:
