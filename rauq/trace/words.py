@@ -15,10 +15,11 @@ _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’-][^\W\d_]+)*")  # noqa: R
 _BEGINS = re.compile(r"(?:^|[.!?:\n])\W*$")
 _FUNCTION_WORDS = frozenset(
     (
-        "a after all also although an and another any are as at be because been before both but by can could did do "
-        "does during each every few first for from had has have he her here his how however i if in is it its many "
-        "most my no not of on one or other our she since so some such than that the their then there these they this "
-        "those to was we were what when where which while who why will with would yes you your"
+        "a after all also although an and another answer any are as at be because been before both but by can "
+        "could did do does during each every few first for from had has have he her here his how however i if "
+        "in is it its many most my no not of on one or other our question she since so some such than that "
+        "the their then there these they this those to was we were what when where which while who why will "
+        "with would yes you your"
     ).split()
 )
 

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from analysis.datasets.facts.tables import FAMILIES, facts
+from analysis.datasets.names import WRITTEN, load
 from analysis.datasets.written_pairs import FORMS, written_pairs
 from analysis.normalisation import plain_words
 
@@ -58,3 +59,20 @@ def test_the_seed_decides(pairs):
     assert written_pairs() == pairs
     assert written_pairs(seed=1) != pairs
     assert len(written_pairs(per_family=3)) <= 3 * len(FAMILIES)
+
+
+@pytest.mark.parametrize("kind", ["base", "instruct"])
+def test_they_are_a_data_set_of_given_answers_half_of_them_correct(kind):
+    data = load(WRITTEN, kind=kind, per_group=4)
+    assert data.quality == "given"
+    assert [example.quality for example in data.examples] == [1.0, 0.0] * (len(data.examples) // 2)
+    assert len({example.id for example in data.examples}) == len(data.examples)
+    for example in data.examples:
+        assert all(text in example.answer for text in (*example.facts, *example.wrong))
+        assert example.answer.startswith(" ") == example.prompt.endswith("Answer:") == (kind == "base")
+    right, wrong = data.examples[::2], data.examples[1::2]
+    assert [one.question for one in right] == [one.question for one in wrong]
+
+
+def test_a_limit_draws_some_of_them():
+    assert len(load(WRITTEN, kind="base", limit=7).examples) == 7
