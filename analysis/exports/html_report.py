@@ -5,6 +5,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import NamedTuple
 
+from analysis.exports.file_names import file_name
 from analysis.exports.numbers import token_numbers
 from analysis.exports.page import charts, own, policy, template
 from analysis.exports.python_code import python_code
@@ -135,7 +136,8 @@ def html_report(trace: Trace, score: Score, *, said: Statements | None = None, d
         facts=_facts(trace),
         rows=list(zip(token_numbers(trace, score), tokens, strict=True)),
         undefined=_undefined(score),
-        code=python_code(trace, score),
+        trace_file=(trace_file := file_name(trace, "answer.safetensors")),
+        code=python_code(trace, score, trace_file=trace_file),
         number=number,
         weight=weight_name(trace.attribution),
         running=running,

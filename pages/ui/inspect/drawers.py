@@ -5,6 +5,7 @@ The reference: what the score is compared with, another choice, the calibration,
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from analysis.calibration import share_in_words
+from analysis.exports.file_names import file_name
 from analysis.one_answer.standing import rank_in_words, standing
 from analysis.one_answer.statements import Statements
 from pages.ui.host import hosting, jobs
@@ -49,8 +51,10 @@ if TYPE_CHECKING:
 
 OPEN = "drawer"  # key of the name of the drawer that is open
 REFERENCE, EXPORT = "reference", "export"
-_FILE = "answer.safetensors"
-_WEIGHTS = "application/octet-stream"
+_TRACE = "answer.safetensors"
+_TYPES: Mapping[str, str] = MappingProxyType(
+    {"safetensors": "application/octet-stream", "html": "text/html", "csv": "text/csv"}
+)
 
 
 def drawer_links(name: str, trace: Trace) -> None:
@@ -130,23 +134,19 @@ def _about_link(found: str) -> str:
 
 
 def _downloads(trace: Trace, score: Score, said: Callable[[], Statements]) -> None:
+    name = partial(file_name, trace)
     with st.container(horizontal=True):
-        _download("Trace", trace.to_bytes, _FILE, _WEIGHTS, "Everything in one file, to open here or in Python.")
-        _download(
-            "Report",
-            lambda: _report(trace, score, said()),
-            "report.html",
-            "text/html",
-            "An HTML page that opens offline.",
-        )
-        _download("Token numbers", lambda: _numbers(trace, score), "tokens.csv", "text/csv", "One row per token.")
-        _download(
-            "Selected heads", lambda: _heads(trace, score), "heads.csv", "text/csv", "One row per layer used by RAUQ."
-        )
+        _download("Trace", trace.to_bytes, name(_TRACE), "Everything in one file, to open here or in Python.")
+        report = partial(_report, trace, score, said)
+        _download("Report", report, name("report.html"), "An HTML page that opens offline.")
+        _download("Token numbers", partial(_numbers, trace, score), name("tokens.csv"), "One row per token.")
+        heads = partial(_heads, trace, score)
+        _download("Selected heads", heads, name("heads.csv"), "One row per layer used by RAUQ.")
 
 
-def _download(label: str, make: Callable[[], str | bytes], name: str, mime: str, explanation: str) -> None:
-    st.download_button(label, make, name, mime, key=f"download_{name}", on_click="ignore", help=explanation)
+def _download(label: str, make: Callable[[], str | bytes], name: str, explanation: str) -> None:
+    mime = _TYPES[name.rpartition(".")[2]]
+    st.download_button(label, make, name, mime, key=f"download_{label}", on_click="ignore", help=explanation)
 
 
 def _numbers(trace: Trace, score: Score) -> str:
@@ -161,17 +161,17 @@ def _heads(trace: Trace, score: Score) -> str:
     return selected_heads_csv(score, weight=weight_name(trace.attribution))
 
 
-def _report(trace: Trace, score: Score, said: Statements) -> str:
+def _report(trace: Trace, score: Score, said: Callable[[], Statements]) -> str:
     from analysis.exports.html_report import html_report
 
-    return html_report(trace, score, said=said, dark=is_dark())
+    return html_report(trace, score, said=said(), dark=is_dark())
 
 
 def _python(trace: Trace, score: Score) -> None:
     from analysis.exports.python_code import python_code
 
     st.caption("This code gives the same score. Save the trace in the same folder, under the name below.")
-    st.code(python_code(trace, score, trace_file=_FILE), language=None)
+    st.code(python_code(trace, score, trace_file=file_name(trace, _TRACE)), language=None)
 
 
 def _figures(trace: Trace, score: Score) -> None:
@@ -185,7 +185,7 @@ def _figures(trace: Trace, score: Score) -> None:
     for drawing in drawings(trace, score, view, dark=is_dark()):
         key = f"figure_{drawing.name.replace('-', '_')}"
         st.header(drawing.heading, anchor=False)
-        st.plotly_chart(drawing.figure, key=key, config=buttons(drawing.name), alt=drawing.heading)
+        st.plotly_chart(drawing.figure, key=key, config=buttons(file_name(trace, drawing.name)), alt=drawing.heading)
         st.caption(drawing.caption)
 
 

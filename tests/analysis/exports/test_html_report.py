@@ -11,6 +11,7 @@ import plotly.io
 import pytest
 
 import rauq
+from analysis.exports.file_names import file_name
 from analysis.exports.html_report import html_report, level, settings_table, strip
 from analysis.exports.python_code import python_code
 from rauq.labels import number
@@ -64,7 +65,7 @@ def test_the_page_is_complete_and_states_the_score():
     assert f"Uncertainty {score.uncertainty:.2f}" in page.text("p")
     code = page.texts["pre"][1]
     assert page.texts["pre"][0] == "Where?\nHere?"
-    assert code == python_code(trace, score)
+    assert code == python_code(trace, score, trace_file=file_name(trace, "answer.safetensors"))
     cells = page.text("td")
     for row in report.selected_heads(score):
         assert number(row.layer_score) in cells
