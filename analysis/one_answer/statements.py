@@ -1,4 +1,4 @@
-"""What is said of one answer besides its score: who wrote it, whether it is correct, how it ranks, and what limits that.
+"""What is said of one answer besides its score: its writer, its verdict, its rank, and what limits them.
 
 A page collects these sentences once, so that what it shows is also in the report.
 """

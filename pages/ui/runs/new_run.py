@@ -31,6 +31,7 @@ from pages.ui.runs.data import data_fields, preview
 from pages.ui.shared import state
 from pages.ui.shared.errors import message_text, show_error
 from pages.ui.shared.model_form import checked, chosen_model, model_form
+from rauq.checkpoints.named import find_named
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import size
 from rauq.methods.method import Need
@@ -343,9 +344,12 @@ def begin(name: str, folder: Path) -> None:
 def room(data: DataSet) -> str:
     """Say how much disk space the run takes at most and how much is free; may inspect the embedded model."""
     choice = chosen_model()
-    model = cache.inspect_model(choice) if choice.name in hosting.models() else checked(choice)
+    named = find_named(choice.name)
+    is_here = choice.name in hosting.models() or (named is not None and named.is_here)
+    model = cache.inspect_model(choice) if is_here else checked(choice)
     if model is None:
-        return "The disk space needed depends on the model's layers and heads. Check the model to see it."
+        how = "once the model is on this machine" if named else "after Check model"
+        return f"The disk space needed depends on the model's layers and heads; it is shown {how}."
     tokens = _tokens(data)
     each = bytes_per_answer(
         tokens,
