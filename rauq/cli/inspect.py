@@ -33,7 +33,7 @@ from rauq.cli.commands import (
 )
 from rauq.cli.models import add_models_command
 from rauq.errors import InvalidInput
-from rauq.labels import about_weights, label, number, running, size
+from rauq.labels import about_weights, number, running, size, token_labels
 from rauq.scoring import report
 from rauq.scoring.empty import EmptyAnswer, Remedy, as_question, empty_answer
 from rauq.scoring.report import why_empty
@@ -92,8 +92,8 @@ def draw(console: Console, trace: Trace, score: Score) -> None:
 def token_strip(pieces: Sequence[bytes], values: Sequence[float], *, marked: int | None, width: int) -> Iterator[Text]:
     """Lines of tokens with their numbers beneath; colour encodes the number, and one token has a mark."""
     cells = [
-        _cell(piece, value, mark=index == marked)
-        for index, (piece, value) in enumerate(zip(pieces, values, strict=True))
+        _cell(token, value, mark=index == marked)
+        for index, (token, value) in enumerate(zip(token_labels(pieces), values, strict=True))
     ]
     for line in _lines(cells, width):
         yield Text(" ").join(Text(_padded(cell.token, cell.width), cell.style) for cell in line)
@@ -156,8 +156,7 @@ def _legend(name: str) -> Text:
     return Text.assemble(f"{name} in nats: ", *swatches, f"  {MARK} the largest")
 
 
-def _cell(piece: bytes, value: float, *, mark: bool) -> _Cell:
-    token = label(piece)
+def _cell(token: str, value: float, *, mark: bool) -> _Cell:
     written = _number(value, places=2) + (MARK if mark else "")
     style = next((style for edge, style in _SHADES if value >= edge), "")
     return _Cell(token, written, style, max(cell_len(token), cell_len(written)))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rauq.labels import about_weights, label, number, running
+from rauq.labels import about_weights, number, running, token_labels
 from rauq.scoring.empty import ENDINGS, empty_answer
 from rauq.scoring.score import Score, collapse_token
 from rauq.scoring.settings import Settings
@@ -149,7 +149,8 @@ def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
     if found is None:
         return "Where confidence collapsed is undefined", f"{score.reasons.collapse}."
     weight = weight_name(trace.attribution)
-    where, shares = f"at token {found.token}, “{label(trace.pieces[found.token])}”", _shares(found, score, weight)
+    where = f"at token {found.token}, “{token_labels(trace.pieces)[found.token]}”"
+    shares = _shares(found, score, weight)
     detail = (
         f"{number(found.value, places=2)} nats below the reference (p = 1 at every token){shares}."
         f"{_weight_of_attention(found, score, weight)}{_origin(score)}"
@@ -427,4 +428,5 @@ def _source(trace: Trace) -> str:
     count = len(trace.pieces)
     counted = f"{count} token{'' if count == 1 else 's'}, {ending(trace)}"
     isolated = f"\N{FIRST STRONG ISOLATE}{prompt}\N{POP DIRECTIONAL ISOLATE}"  # a right-to-left prompt stays inside
-    return f"{running(trace.model)} ({trace.kind}{chat}) on “{isolated}”: {counted}"
+    read = "Written by another, read by " if was_given(trace) else ""
+    return f"{read}{running(trace.model)} ({trace.kind}{chat}) on “{isolated}”: {counted}"
