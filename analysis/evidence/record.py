@@ -96,6 +96,16 @@ def records() -> dict[str, Record]:
     return {path.stem: _read(path) for path in sorted(FOLDER.glob("*.json"))}
 
 
+def find_record(name: str) -> Record | None:
+    """The kept record of this id; None where nothing was measured.
+
+    Raises:
+        InvalidInput: it cannot be read.
+    """
+    path = FOLDER / f"{name}.json"
+    return _read(path) if path.exists() else None
+
+
 def save(record: Record, folder: Path = FOLDER) -> Path:
     """Keep a record under its id, in the place of the one before."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -55,14 +55,18 @@ def standing(uncertainty: float, uncertainties: np.ndarray, correct: np.ndarray)
     )
 
 
-def rank_in_words(found: Standing) -> str:
-    """How the answer ranks, as a headline: by the answers that are less uncertain, or by those that are more."""
+def rank_in_words(found: Standing, *, written: bool = False) -> str:
+    """How the answer ranks, as a headline: by the answers that are less uncertain, or by those that are more.
+
+    `written`: it ranks among answers that the model read, and did not write.
+    """
+    of = "written answers that this model read" if written else "answers of this model"
     side = "uncertain" if found.percentile >= 50 else "confident"
     percent = max(found.percentile, 100 - found.percentile)
     if percent == 100:
-        return f"More {side} than all {found.count:,} answers of this model"
+        return f"More {side} than all {found.count:,} {of}"
     share = "over 99" if percent > 99 else f"{percent:.0f}"
-    return f"More {side} than {share} % of {found.count:,} answers of this model"
+    return f"More {side} than {share} % of {found.count:,} {of}"
 
 
 LEAST = 20  # questions of a side: a share of answers to fewer says nothing

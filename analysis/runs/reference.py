@@ -37,9 +37,10 @@ def reference_scores(
     scored, about = scored or batch(run, how.alignment), tokens(run)
     if by == "surprisal":
         uncertainty, collapse = surprisals(run, scored, about)
+        marks = tuple(np.nan_to_num(one, nan=-np.inf) for one in collapse)  # what is not compared is never marked
     else:
         uncertainty = _stored(run) if settings is None else score_many(scored, how).uncertainty
-        collapse = collapse_many(scored, how)
+        marks = collapse = collapse_many(scored, how)
     quality = run.answers["quality"].to_numpy(dtype=float)
     known, verdicts = np.isfinite(uncertainty) & np.isfinite(quality), sides(quality, thresholds)
     return ReferenceScores(
@@ -52,9 +53,16 @@ def reference_scores(
         heads=_heads(run, verdicts) if how.alignment == "predicting" and by == "rauq" else None,
         longest=int(scored.lengths[known].max(initial=0)),
         token_collapse=_token_collapse([(collapse[row], about[row]) for row in np.flatnonzero(known)]),
-        weak_point=_worth(run, collapse, about, verdicts),
+        weak_point=_worth(run, marks, about, verdicts),
         clusters=tuple(run.clusters[known].tolist()),
+        written=is_written(run),
     )
+
+
+def is_written(run: Run) -> bool:
+    """Whether the answers of a run were given to the model, as its first one was."""
+    numbers = run.answers["number"].iloc[:1]
+    return any(run.examples[number].answer is not None for number in numbers)
 
 
 def surprisals(run: Run, scored: Blocks, about: Sequence[Tokens]) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:

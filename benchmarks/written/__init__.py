@@ -13,13 +13,14 @@ import numpy as np
 from analysis.answer_sets.separation import areas_with_interval, labelled
 from analysis.answer_sets.sides import Sides
 from analysis.evidence.record import Cell, Record
+from analysis.evidence.written import AREA, CHOSEN, PAIRS, PAPERS
 from benchmarks.support.recording import measured
 from benchmarks.written.marks import MARKS, hits, share_with_interval
-from benchmarks.written.reading import MODELS, PAIRS, Answers, read_answers
-from benchmarks.written.scores import CHOSEN, PAPERS, rated
+from benchmarks.written.reading import MODELS, Answers, read_answers
+from benchmarks.written.scores import rated
 from rauq.labels import number
 
-AREA, MARKED = "ROC-AUC", "share of incorrect answers whose name is marked"
+MARKED = "share of incorrect answers whose name is marked"
 COLUMNS = ("model", "answers", "measure", "score", "n", "value", "low", "high", "within", "within low", "within high")
 Row = tuple[Cell, ...]
 _NONE = (math.nan, math.nan, math.nan)

@@ -5,9 +5,10 @@ from types import MappingProxyType
 
 import numpy as np
 
+from analysis.evidence.written import CHOSEN
 from analysis.stats import Z
 from benchmarks.written.reading import Answers, Reading
-from benchmarks.written.scores import CHOSEN, compared, judged, words
+from benchmarks.written.scores import compared, judged, words
 
 Mark = Callable[[Reading], np.ndarray]
 

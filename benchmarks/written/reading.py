@@ -9,6 +9,7 @@ import numpy as np
 from analysis.datasets.example import Example
 from analysis.datasets.names import PLAIN, load
 from analysis.datasets.written_pairs import Pair, written_pairs
+from analysis.evidence.written import PAIRS
 from analysis.quality.facts import judge_fact, stated_facts
 from analysis.questions import clusters_of
 from analysis.runs.library import bundled_folder
@@ -24,7 +25,7 @@ from rauq.trace.trace import Trace
 
 SMOLLM2, GEMMA = "smollm2", "gemma3-270m"
 MODELS = (SMOLLM2, GEMMA)
-PAIRS, PARAPHRASES = "written pairs", "paraphrased pairs"
+PARAPHRASES = "paraphrased pairs"
 BY_A_MODEL = 30  # questions of a family that one model answers and the other reads
 ELSEWHERE = 5  # of every so many pairs one is also read after another question
 _BATCH = 8

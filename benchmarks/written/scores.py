@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from analysis.evidence.written import CHOSEN, PAPERS
 from analysis.normalisation import plain_words
 from benchmarks.written.reading import Reading
 from rauq.scoring.surprisal import compared_tokens, token_surprisals
@@ -14,8 +15,6 @@ from rauq.trace.words import named_tokens, word_tokens
 
 Score = Callable[[Reading], float]
 _CAPITAL = re.compile(r"\b[^\W\d_a-z]\w*")
-PAPERS = "RAUQ, entropy"
-CHOSEN = "largest surprisal of names and numbers, first token minus entropy"
 
 
 def inner(values: np.ndarray) -> np.ndarray:

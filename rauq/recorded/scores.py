@@ -76,6 +76,7 @@ class ReferenceScores:
     own. `model`, `revision` and `kind` are those of the traces; `data` is the
     data set. `longest`: tokens of the longest answer. `token_collapse`: nats that the collapse of four of five tokens
     with text does not exceed. `heads`, and what follows, are known for some.
+    `written`: the model did not give the answers, and read them.
     """
 
     model: str
@@ -89,6 +90,7 @@ class ReferenceScores:
     token_collapse: float | None = None
     weak_point: WeakPointWorth | None = None
     clusters: tuple[int, ...] | None = None
+    written: bool = False
 
 
 def load_scores(file: Path | None = None) -> tuple[ReferenceScores, ...]:

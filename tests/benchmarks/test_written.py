@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from analysis.evidence.written import AREA, CHOSEN, PAIRS
 from benchmarks import written
 from benchmarks.written.marks import MARKS, hits, share_with_interval
-from benchmarks.written.reading import PAIRS, Answers, Item, Reading
-from benchmarks.written.scores import CHOSEN, SCORES, rarity, rated
+from benchmarks.written.reading import Answers, Item, Reading
+from benchmarks.written.scores import SCORES, rarity, rated
 
 QUESTION = "Who is the author of Hamlet?"
 TEXTS = ("Ham", "let", " was", " written", " by", " Charles", " Dick", "ens", ".")
@@ -92,14 +93,14 @@ def test_the_table_has_every_score_and_mark_and_its_finding_follows_from_it():
     answers = answers_with_an_effect()
     rows = list(written.rows_of(answers))
     record = written.record_of(rows)
-    assert {row[3] for row in rows if row[1] == PAIRS and row[2] == written.AREA} == set(rated(answers.read))
+    assert {row[3] for row in rows if row[1] == PAIRS and row[2] == AREA} == set(rated(answers.read))
     assert {row[3] for row in rows if row[2] == written.MARKED} == set(MARKS)
-    [chosen] = [row for row in rows if row[1:4] == (PAIRS, written.AREA, CHOSEN)]
+    [chosen] = [row for row in rows if row[1:4] == (PAIRS, AREA, CHOSEN)]
     value, low, high = chosen[5:8]
     assert 0.5 < low < value < high <= 1
     assert chosen[4] == 2 * 40
     assert f"{value:.2f}".lstrip("0") in record.finding
-    blind = [row for row in rows if row[1:4] == (PAIRS, written.AREA, "RAUQ, entropy")]
+    blind = [row for row in rows if row[1:4] == (PAIRS, AREA, "RAUQ, entropy")]
     assert blind[0][5] == 0.5
 
 

@@ -17,6 +17,7 @@ from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.store import Queue, raise_if_stopped, store
 from rauq.checkpoints.memory import give_back
 from rauq.labels import size
+from rauq.scoring.score import Measure
 from rauq.scoring.settings import Settings, Signal
 from rauq.trace.batch import Blocks
 from rauq.trace.trace import Alignment
@@ -236,15 +237,15 @@ def calibration(run: "Run", settings: Settings, correct_above: float, rows: np.n
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
-def reference_scores(run: "Run", settings: Settings) -> "ReferenceScores":
-    """Return what an answer of the run's model is compared with under these settings.
+def reference_scores(run: "Run", settings: Settings, by: Measure = "rauq") -> "ReferenceScores":
+    """Return what an answer of the run's model is compared with, by RAUQ under these settings or by surprisal.
 
     Raises:
         InvalidInput: the settings need layers that the run does not store, or another part than its answers.
     """
     from analysis.runs import reference
 
-    return reference.reference_scores(run, settings, scored=batch(run, settings.alignment))
+    return reference.reference_scores(run, settings, by=by, scored=batch(run, settings.alignment))
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(BY_ARRAYS))

@@ -42,6 +42,7 @@ from pages.ui.shared.url_state import LONGEST, RUN, VIEW
 from rauq.errors import RauqError
 from rauq.labels import lines, running, size
 from rauq.recorded.scores import ReferenceScores
+from rauq.scoring.report import was_given
 from rauq.scoring.score import Score
 from rauq.trace.attribution import weight_name
 from rauq.trace.trace import Trace
@@ -254,7 +255,9 @@ def _rank(score: Score, scores: ReferenceScores, name: str) -> None:
         return
     about = about_reference(score, scores, name)
     curve = calibration(scores)
-    st.text(f"{rank_in_words(ranked)}. {share_in_words(curve, score.uncertainty)} {about}")
+    rank = rank_in_words(ranked, written=scores.written)
+    share = share_in_words(curve, score.uncertainty, written=scores.written)
+    st.text(f"{rank}. {share} {about}")
     if curve.reason:
         return
     figure = calibration_chart(curve, score=score.uncertainty, dark=is_dark())
@@ -301,12 +304,11 @@ def _follow(trace: Trace, name: str) -> bool:
 
 def _new(trace: Trace) -> None:
     """Draw the form of a new run of this model: which questions, and how many."""
-    from analysis.datasets.names import FACT_FORMS, load
+    from analysis.datasets.names import load
 
-    is_embedded = trace.model == ATLAS
-    offered = _EMBEDDED if is_embedded else FACT_FORMS
-    st.text(f"{running(trace.model)} answers questions; {_EXACT if is_embedded else _FACTS}.")
-    key = f"{_FORM}_{ATLAS}" if is_embedded else _FORM
+    kind_of, offered, about = _offered(trace)
+    st.text(about)
+    key = f"{_FORM}{kind_of}"
     form = st.selectbox("Questions", list(offered), key=key, format_func=offered.__getitem__, persist_state="session")
     data = load(form, kind=trace.kind)
     most = min(len(data.examples), hosting.limits().rows)
@@ -317,6 +319,19 @@ def _new(trace: Trace) -> None:
     st.button("Start", key="start_reference", on_click=_start, args=(trace, key))
     if (error := st.session_state.pop(_PROBLEM, None)) is not None:
         show_error(error)
+
+
+def _offered(trace: Trace) -> tuple[str, Mapping[str, str], str]:
+    """The data sets of a new reference, and what the model does with them, under a name for this choice."""
+    from analysis.datasets.names import FACT_FORMS, WRITTEN
+
+    model = running(trace.model)
+    if was_given(trace):
+        about = f"{model} reads a right and a wrong written answer to each question."
+        return "_written", {WRITTEN: "Written answers about facts, half of them correct"}, about
+    if trace.model == ATLAS:
+        return f"_{ATLAS}", _EMBEDDED, f"{model} answers questions; {_EXACT}."
+    return "", FACT_FORMS, f"{model} answers questions; {_FACTS}."
 
 
 def time_in_words(speed: float | None, count: int, tokens: int) -> str:

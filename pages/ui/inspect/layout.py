@@ -10,7 +10,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-import rauq
 from analysis.one_answer.statements import Statements
 from pages.ui.host import hosting
 from pages.ui.host.jobs import Job, Request, poll_seconds
@@ -32,13 +31,14 @@ from pages.ui.inspect.form import EXAMPLES, run, show_messages, take, task_name
 from pages.ui.inspect.linked_views import live_views, payload, show_views
 from pages.ui.inspect.reference import Reference, finish_reference, front, judged_payload, reference
 from pages.ui.inspect.remedies import has_template, offer_remedies
-from pages.ui.inspect.settings import more_attention, offer_probability, scoring_drawer, take_more_attention
+from pages.ui.inspect.settings import more_attention, offer_surprisal, scoring_drawer, take_more_attention
 from pages.ui.inspect.statements import statements
 from pages.ui.inspect.verdict import apply_event, known_verdict, verdict_payload
 from pages.ui.shared import answers, selection, state, url_state
 from pages.ui.shared.answer_fields import end_of_form, sampling_of_form
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import printable, show_error
+from pages.ui.shared.measure import scored as measured
 from pages.ui.shared.model_form import chosen_model, model_details, model_of
 from pages.ui.shared.url_state import ASKS, DEFAULT_TOKENS, EXAMPLE, FROM, KEPT, NUMBER, OF_RUN, RUN, Asked
 from rauq.checkpoints.kinds import find_preset
@@ -121,7 +121,7 @@ def inspect_page() -> None:
 
 def _scored(shown: Shown) -> Scored:
     try:
-        return Scored(shown=shown, score=rauq.score(shown.trace, state.settings(shown.trace)))
+        return Scored(shown=shown, score=measured(shown.trace))
     except RauqError as error:
         return Scored(shown=shown, score=None, problem=error)
 
@@ -303,7 +303,7 @@ def _score_so_far(trace: Trace | None) -> Score | None:
     if trace is None:
         return None
     try:
-        return rauq.score(trace, state.settings(trace))
+        return measured(trace)
     except RauqError:
         return None
 
@@ -390,7 +390,7 @@ def show_answer(shown: Shown, score: Score) -> None:
     """Show a scored answer."""
     offer_remedies(shown.trace, score)
     offer_other_kind(shown.trace)
-    offer_probability(shown.trace, score.settings)
+    offer_surprisal(shown.trace, score)
     if shown.trace.messages[:-1]:
         show_messages("Conversation so far", shown.trace.messages)
     selected = selection.chosen(shown.trace)
