@@ -87,8 +87,9 @@ def test_only_its_own_scripts_may_run():
 
 def test_text_is_escaped():
     pieces = (ATTACK.encode(), b"<b>b</b>", b"\xf0\x9f")
-    plain = page_of(make_trace((b"a", b"b", b"c")))
-    trace = make_trace(pieces, prompt=ATTACK + UNDRAWN, model=ATTACK + UNDRAWN, revision=ATTACK + UNDRAWN)
+    plain = page_of(make_trace((b"a", b"b", b"c"), stop_reason="given"))
+    names = dict.fromkeys(("prompt", "model", "revision"), ATTACK + UNDRAWN)
+    trace = make_trace(pieces, stop_reason="given", **names)
     text = html_report(trace, rauq.score(trace))
     page = Page(text)
     names = [tag for tag, _ in page.elements]
