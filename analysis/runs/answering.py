@@ -300,6 +300,7 @@ def _answered(number: int, result: Evaluated, judgement: Judgement) -> Answered:
         quality=judgement.quality,
         quality_reason=judgement.reason,
         uncertainties=result.uncertainties,
+        unclear=judgement.unclear,
     )
 
 
