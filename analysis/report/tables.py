@@ -15,6 +15,7 @@ from analysis.methods import tables as methods_tables
 from analysis.methods.added_heads import added_heads_caption
 from analysis.methods.comparison import name_of
 from analysis.methods.tables import WITH_INTERVAL
+from analysis.methods.unclear import with_bounds
 from analysis.report.results import MethodResults, Results
 from analysis.runs.opened import Run
 from analysis.runs.shard import OFFSETS
@@ -147,7 +148,7 @@ def latex_text(text: str) -> str:
 _MOST_SHOWN = 10
 _OF_ANSWERS = [
     *("number", "id", "group", "stratum", "error_label", "prompt", "answer", "quality", "quality_reason"),
-    *("measured_quality", "corrected"),
+    *("unclear", "measured_quality", "corrected"),
     *("num_tokens", "num_fact_tokens", "stop_reason"),
 ]
 
@@ -232,13 +233,13 @@ _MOST_METHODS = 20
 
 def method_tables(run: Run, found: MethodResults) -> tuple[Table, ...]:
     """All of them; those of hundreds of rows are shown in part."""
-    return (*_rankings(found), *_changed(found), *_answers(run, found), _published())
+    return (*_rankings(found), *_changed(found), *_answers(run, found))
 
 
 def _rankings(found: MethodResults) -> tuple[Table, ...]:
     return tuple(
         table
-        for one in found.comparisons
+        for one, bounds in zip(found.comparisons, found.bounds, strict=True)
         for table in (
             Table(
                 f"methods_{one.metric}",
@@ -248,7 +249,7 @@ def _rankings(found: MethodResults) -> tuple[Table, ...]:
                     sentences.within_note(one),
                     sentences.charges_note(found.costs),
                 ),
-                methods_tables.methods_table(one, found.costs),
+                with_bounds(methods_tables.methods_table(one, found.costs), bounds),
             ),
             Table(
                 f"methods_{one.metric}_intervals",
@@ -335,7 +336,7 @@ def _answers(run: Run, found: MethodResults) -> tuple[Table, ...]:
     )
 
 
-def _published() -> Table:
+def published_table() -> Table:
     """The paper's methods by task, of each of its models."""
     shown = [one for one in paper.published_tables() if one.topic == "methods by task"]
     frames = [

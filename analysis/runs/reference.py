@@ -55,6 +55,7 @@ def reference_scores(
         token_collapse=_token_collapse([(collapse[row], about[row]) for row in np.flatnonzero(known)]),
         weak_point=_worth(run, marks, about, verdicts),
         clusters=tuple(run.clusters[known].tolist()),
+        unclear=int((run.answers["unclear"].to_numpy(dtype=bool) & np.isfinite(uncertainty)).sum()),
         written=is_written(run),
     )
 

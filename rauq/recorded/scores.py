@@ -76,7 +76,8 @@ class ReferenceScores:
     own. `model`, `revision` and `kind` are those of the traces; `data` is the
     data set. `longest`: tokens of the longest answer. `token_collapse`: nats that the collapse of four of five tokens
     with text does not exceed. `heads`, and what follows, are known for some.
-    `written`: the model did not give the answers, and read them.
+    `written`: the model did not give the answers, and read them. `unclear`: further answers that a rule could not
+    decide and that nobody has read.
     """
 
     model: str
@@ -91,6 +92,7 @@ class ReferenceScores:
     weak_point: WeakPointWorth | None = None
     clusters: tuple[int, ...] | None = None
     written: bool = False
+    unclear: int = 0
 
 
 def load_scores(file: Path | None = None) -> tuple[ReferenceScores, ...]:

@@ -74,6 +74,7 @@ class Asked(Filters):
     added: Annotated[int, one_of(SIZES)] = 5
     first: Name = None
     second: Name = None
+    listed: Annotated[Literal["all", "unclear"], one_of(("all", "unclear"))] = "all"
     above: _Quality = None
     below: _Quality = None
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from analysis.methods.comparison import Comparison, Group, Metric
     from analysis.methods.score_ranking import Simple
     from analysis.quality.judgement import Thresholds
+    from analysis.quality.unclear import UnclearBounds
     from analysis.runs.opened import Picks, Run, TokenChoice
     from analysis.runs.timings import Cost
     from rauq.arguments import Cancel, OnProgress
@@ -266,6 +267,26 @@ def comparison(run: "Run", rows: np.ndarray, metric: "Metric") -> "Comparison":
     asked: Any = {"metric": metric, "thresholds": usual_thresholds(run), "resamples": RESAMPLES}
     answers = run.answers.iloc[rows].reset_index(drop=True)
     return compare(answers, run.methods, _groups(run, rows), **asked)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+def comparison_bounds(run: "Run", rows: np.ndarray, metric: "Metric") -> "UnclearBounds[Comparison] | None":
+    """Compare the methods of a run with all unclear ones of its answers `rows` (n,) as correct, and as incorrect."""
+    from analysis.methods.unclear import comparison_bounds as bounds
+
+    answers = run.answers.iloc[rows].reset_index(drop=True)
+    return bounds(answers, run.methods, _groups(run, rows), metric=metric, thresholds=usual_thresholds(run))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+def score_bounds(
+    run: "Run", uncertainty: np.ndarray, rows: np.ndarray, thresholds: "Thresholds"
+) -> "UnclearBounds[tuple[Comparison, ...]] | None":
+    """Rank the answers as `score_ranking` does, with all unclear ones as correct, and as incorrect."""
+    from analysis.methods.unclear import score_bounds as bounds
+
+    answers = run.answers.iloc[rows]
+    return bounds(answers, uncertainty, thresholds=thresholds)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))

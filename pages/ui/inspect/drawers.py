@@ -13,7 +13,6 @@ import numpy as np
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from analysis.calibration import share_in_words
 from analysis.exports.file_names import file_name
 from analysis.one_answer.standing import rank_in_words, standing
 from analysis.one_answer.statements import Statements
@@ -32,6 +31,7 @@ from pages.ui.inspect.reference import (
     model_of,
     reference,
     settled,
+    share_near,
     table,
 )
 from pages.ui.shared import model_form, selection, url_state
@@ -256,8 +256,7 @@ def _rank(score: Score, scores: ReferenceScores, name: str) -> None:
     about = about_reference(score, scores, name)
     curve = calibration(scores)
     rank = rank_in_words(ranked, written=scores.written)
-    share = share_in_words(curve, score.uncertainty, written=scores.written)
-    st.text(f"{rank}. {share} {about}")
+    st.text(f"{rank}. {share_near(score, scores)} {about}")
     if curve.reason:
         return
     figure = calibration_chart(curve, score=score.uncertainty, dark=is_dark())

@@ -13,6 +13,7 @@ import streamlit as st
 from analysis.calibration import Calibration, calibrate, share_in_words
 from analysis.figures import outcomes
 from analysis.one_answer.standing import rank_in_words, standing, worth_in_words
+from analysis.quality.unclear import about_unclear, bounds_sentence, unclear_bounds
 from pages.ui.host import cache, runs
 from pages.ui.shared import url_state
 from pages.ui.shared.errors import message_text
@@ -295,7 +296,7 @@ def _standing(score: Score, reference: Reference) -> dict[str, Any]:
         return {"reason": UNDEFINED}
     return {
         "rank": rank_in_words(found, written=scores.written),
-        "nearest": share_in_words(calibration(scores), score.uncertainty, written=scores.written),
+        "nearest": share_near(score, scores),
         "caution": caution(score, scores),
         "about": about_reference(score, scores, reference.name),
         "uncertainty": found.uncertainty,
@@ -309,6 +310,22 @@ def calibration(scores: ReferenceScores) -> Calibration:
     """The share of correct answers at each score of a reference."""
     clusters = None if scores.clusters is None else np.array(scores.clusters)
     return calibrate(np.array(scores.uncertainties), np.array(scores.correct, dtype=float), clusters=clusters)
+
+
+def share_near(score: Score, scores: ReferenceScores) -> str:
+    """How many answers of the reference near a score are correct, beside how many of all are, and are unclear."""
+    near = share_in_words(calibration(scores), score.uncertainty, written=scores.written)
+    return " ".join(filter(None, (near, _unread(scores))))
+
+
+def _unread(scores: ReferenceScores) -> str:
+    """How many answers of the reference are unclear, and what they could change; "" where none is."""
+    unclear = np.append(np.zeros(len(scores.correct)), np.ones(scores.unclear))
+    found = unclear_bounds(np.mean, np.append(scores.correct, np.full(scores.unclear, np.nan)), unclear)
+    if found is None:
+        return ""
+    share = bounds_sentence("Share correct", found.of(lambda share: f"{100 * share:.0f} %"))
+    return f"{about_unclear(found.count)} {share}"
 
 
 def ranked(uncertainty: float | None, reference: Reference) -> str:

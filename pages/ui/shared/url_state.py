@@ -151,6 +151,7 @@ FROM = "from"  # the page about that run that led to the answer
 VIEW, TOKENS, OFFSET, COUNT, CORRECT, INCORRECT = "view", "tokens", "offset", "k", "above", "below"
 METRIC, METHOD, METHODS, TABLE, PUBLISHED, ADDED = "metric", "method", "methods", "table", "published", "added"
 FIRST, SECOND = "first", "second"  # what two maps of heads are of
+LISTED = "listed"  # all answers, or those that are unclear
 BESIDE, LAYOUT, INTERVALS = "beside", "layout", "intervals"  # runs beside that of the page, and their table
 GROUP, QUALITY, LENGTH, TEXT = "group", "quality", "length", "text"
 OF_VIEW = (
@@ -168,6 +169,7 @@ OF_VIEW = (
     ADDED,
     FIRST,
     SECOND,
+    LISTED,
     BESIDE,
     LAYOUT,
     INTERVALS,

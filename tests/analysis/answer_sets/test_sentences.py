@@ -1,6 +1,5 @@
 """Result sentences of the views: their numbers, and a difference only where its interval excludes 0."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,9 +13,7 @@ from analysis.answer_sets.separation import held_out, separation
 from analysis.answer_sets.sides import Sides
 from analysis.answer_sets.word_attention import WordAttention
 from analysis.calibration import calibrate
-from analysis.quality.judgement import Thresholds
 from analysis.stats import estimate, spearman
-from pages.ui.shared.run_page import Counts, about_counts
 
 NUM = 60
 CORRECT = np.arange(NUM) < NUM // 2
@@ -144,24 +141,6 @@ def test_selected_heads_are_counted():
         sentences.about_selected_heads(selected_heads(np.array([[-1]]), (7,), 2), 7)
         == "Layer 7: no head is selected in any answer"
     )
-
-
-def test_what_does_not_occur_is_not_counted():
-    every = Counts(answers=10, correct=4, incorrect=1, between=3, undefined=2, filtered_out=1, failed=5)
-    said = "n = 10 answers: 4 correct (quality above 0.9), 1 incorrect (below 0.1)"
-    assert about_counts(every, Thresholds()) == (
-        f"{said}, 3 between, 2 without quality. Not shown: 1 filtered out, 5 failed."
-    )
-    none = replace(every, between=0, undefined=0, filtered_out=0, failed=0)
-    assert about_counts(none, Thresholds()) == f"{said}."
-
-
-def test_thresholds_are_named_where_they_leave_a_side_empty():
-    one_sided = Counts(answers=40, correct=22, incorrect=0, between=18, undefined=0, filtered_out=0, failed=0)
-    assert "Change the thresholds" in about_counts(one_sided, Thresholds())
-    assert "Other thresholds" not in about_counts(one_sided, Thresholds(), can_move_thresholds=False)
-    for other in ({"incorrect": 1}, {"between": 0}):
-        assert "Other thresholds" not in about_counts(replace(one_sided, **other), Thresholds())
 
 
 def test_the_headline_counts_heads_beyond_chance_and_at_equal_length():
