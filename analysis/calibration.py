@@ -20,6 +20,7 @@ _MORE_KNOTS = np.array([-1.96, -1.2, -0.6, 0.0, 0.6, 1.2, 1.96])
 _RIDGE = 0.003  # keeps the curve finite where a score separates correct from incorrect answers
 _STEP = 3.0  # of the logit in one step of Newton's method
 _STEPS = 60
+_EVEN = 0.005  # a share of correct answers so near to one half is one half, in words
 _MOST = 700.0  # exp of more overflows
 
 
@@ -89,8 +90,11 @@ def share_at(calibration: Calibration, score: float) -> Share:
     return Share(*(float(line[place]) for line in (calibration.share, calibration.low, calibration.high)))
 
 
-def share_in_words(calibration: Calibration, score: float) -> str:
-    """How many answers near a score are correct, beside how many of all are."""
+def share_in_words(calibration: Calibration, score: float, *, written: bool = False) -> str:
+    """How many answers near a score are correct, beside how many of all are.
+
+    `written`: of answers that were written in pairs, a right and a wrong one, which is said in words.
+    """
     if not calibration.n:
         return ""
     base, count = f"{_percent(calibration.base)} %", f"{calibration.n:,}"
@@ -99,6 +103,9 @@ def share_in_words(calibration: Calibration, score: float) -> str:
     share, low, high = map(_percent, share_at(calibration, score))
     beyond = not calibration.scores[0] <= score <= calibration.scores[-1]
     where = "At the nearest score of the reference" if beyond else "Near this score"
+    if written and math.isclose(calibration.base, 0.5, abs_tol=_EVEN):
+        near = f"{where[0].lower()}{where[1:]}, {share} % are right (95 % interval {low} to {high})"
+        return f"Where as many written answers are right as wrong: {near}, by a curve fitted to all {count}."
     return (
         f"{where}, {share} % of answers are correct (95 % interval {low} to {high}), by a curve fitted to all {count}, "
         f"of which {base} are correct."

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from analysis.stats import Estimate, in_words, sign_of
-from rauq.labels import direction, label, running
+from rauq.labels import direction, running, token_labels
 
 # Attention: blue, from the page's colour away: none is pale on a light page and dark on a dark one. The lightness
 # runs steadily, so that the scale reads without telling hues apart.
@@ -246,7 +246,7 @@ def token_axis(pieces: Sequence[bytes]) -> dict[str, Any]:
     ends = (-0.5, len(pieces) - 0.5)
     return {
         "tickvals": ticks,
-        "ticktext": [tick_text(pieces[i], longest=_LONGEST_TICK) for i in ticks],
+        "ticktext": [tick_text(pieces, token, longest=_LONGEST_TICK) for token in ticks],
         "tickangle": -50 if len(pieces) > 6 else 0,
         "range": in_direction(ends, pieces),
         "automargin": True,
@@ -254,10 +254,10 @@ def token_axis(pieces: Sequence[bytes]) -> dict[str, Any]:
     }
 
 
-def tick_text(piece: bytes, *, longest: int) -> str:
+def tick_text(pieces: Sequence[bytes], token: int, *, longest: int) -> str:
     """The label of a token on an axis; the mark of a leading space stands where its text begins."""
-    start = _RIGHT_TO_LEFT if direction([piece]) == "rtl" else ""
-    return start + plotly_text(label(piece, longest=longest))
+    start = _RIGHT_TO_LEFT if direction([pieces[token]]) == "rtl" else ""
+    return start + plotly_text(token_labels(pieces, longest=longest)[token])
 
 
 def in_direction(ends: tuple[float, float], pieces: Sequence[bytes]) -> list[float]:
@@ -272,7 +272,7 @@ def tick_positions(num_tokens: int, *, most: int = _MOST_TICKS) -> list[int]:
 
 def hover_labels(pieces: Sequence[bytes]) -> list[str]:
     """Position and text of each token, for hover boxes."""
-    return [f"token {i} {plotly_text(label(piece, longest=_LONGEST_HOVER))}" for i, piece in enumerate(pieces)]
+    return [f"token {i} {plotly_text(text)}" for i, text in enumerate(token_labels(pieces, longest=_LONGEST_HOVER))]
 
 
 def token_marks(collapse: int | None, selected: int | None) -> list[dict[str, Any]]:

@@ -26,6 +26,7 @@ from rauq.errors import (
 from rauq.layout import ANALYSIS, ROOT
 from rauq.scoring.score import Score, Scores, score, score_arrays, score_many
 from rauq.scoring.settings import Settings
+from rauq.scoring.surprisal import score_surprisal
 from rauq.trace.batch import Batch, batch
 from rauq.trace.messages import Message
 from rauq.trace.trace import Alternative, Trace
@@ -93,6 +94,7 @@ __all__ = [
     "score",
     "score_arrays",
     "score_many",
+    "score_surprisal",
     "wrap",
 ]
 

@@ -6,7 +6,7 @@ Numbers are formatted here too.
 
 import math
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from codecs import getincrementaldecoder
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
@@ -74,8 +74,8 @@ def boxed_parts(pieces: Sequence[bytes]) -> tuple[tuple[Part, ...], ...]:
     """What to draw of each token in a box of its own, with whole characters; never nothing."""
     drawn = running_parts(whole_characters(pieces))
     return tuple(
-        found if any(character.isprintable() for part in found for character in part.text) else parts(piece)
-        for piece, found in zip(pieces, drawn, strict=True)
+        found if any(character.isprintable() for part in found for character in part.text) else (Part(own, mark=True),)
+        for own, found in zip(token_labels(pieces), drawn, strict=True)
     )
 
 
@@ -111,6 +111,31 @@ def label(piece: bytes, *, longest: int | None = None) -> str:
     """The parts of one token in a row, cut to `longest` characters."""
     text = "".join(part.text for part in parts(piece))
     return text if longest is None or len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def token_labels(pieces: Sequence[bytes], *, longest: int | None = None) -> tuple[str, ...]:
+    """The label of each token; one that is a part of a character has that character, and which part of it: "国 1/2".
+
+    `longest`: characters to which a label without a part is cut.
+    """
+    text, ends = b"".join(pieces), list(accumulate(map(len, pieces)))
+    decoded = getincrementaldecoder("utf-8")("surrogateescape").decode(text, final=True)
+    starts = [0, *accumulate(len(character.encode("utf-8", "surrogateescape")) for character in decoded)]
+    return tuple(
+        _label_in(text, ends, starts, token) or label(piece, longest=longest) for token, piece in enumerate(pieces)
+    )
+
+
+def _label_in(text: bytes, ends: Sequence[int], starts: Sequence[int], token: int) -> str:
+    """The label of a token that cuts a character; "" of any other, and where the bytes are no character."""
+    begin, end = (ends[token - 1] if token else 0), ends[token]
+    first, last = starts[bisect_right(starts, begin) - 1], starts[bisect_left(starts, end)]
+    if (first, last) == (begin, end) or begin == end:
+        return ""
+    split = first if first < begin else starts[bisect_left(starts, end) - 1]
+    after = starts[bisect_right(starts, split)]
+    sharing = range(bisect_right(ends, split), bisect_left(ends, after) + 1)
+    return f"{label(text[first:last])} {token - sharing.start + 1}/{len(sharing)}"
 
 
 def visible(text: str) -> str:

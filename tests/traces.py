@@ -41,7 +41,7 @@ def make_trace(pieces=(b" Oslo", b" is", b" it"), *, probabilities=None, num_lay
         "pieces": tuple(pieces),
         "logprobs": np.log(probabilities),
         "entropies": rng.uniform(0, 2, num_tokens),
-        "alternatives": ((Alternative(0, "a", -1.0),),) * num_tokens,
+        "alternatives": tuple((Alternative(token % 100, "a", -1.0),) for token in range(num_tokens)),
         "attention": attention,
     }
     return Trace(**(fields | changes))

@@ -100,6 +100,13 @@ def make_run(_seed: int) -> None:
     _say(f"run: {run.make_bundled(BUILD / 'run')}")
 
 
+def make_written(_seed: int) -> None:
+    """Let the packaged models read written answers, which other written answers are compared with."""
+    from training import run
+
+    _say(f"written: {', '.join(map(str, run.make_written(BUILD / 'written')))}")
+
+
 def evaluate(_seed: int) -> None:
     """Print the evaluation of the model, and write it to the model card."""
     import rauq
@@ -118,6 +125,7 @@ _STEPS: dict[str, Callable[[int], None]] = {
     "idf": make_idf,
     "atlas_run": make_atlas_run,
     "run": make_run,
+    "written": make_written,
     "record": make_recordings,
     "evaluate": evaluate,
 }

@@ -8,16 +8,19 @@ import shutil
 from pathlib import Path
 
 from analysis.datasets.example import DataSet
-from analysis.datasets.names import load
+from analysis.datasets.names import WRITTEN, load
 from analysis.runs.create import prepare, request_for, without_download
 from analysis.runs.library import BUNDLED, bundled_folder
 from analysis.runs.manifest import Request, is_exported
 from analysis.runs.opened import open_run
 from analysis.runs.reference import reference_scores
 from analysis.runs.work import work
+from rauq.recorded import scores
 from rauq.recorded.scores import write_scores
+from rauq.trace.trace import Kind
 
 BUNDLED_PER_FAMILY, ATLAS_PER_FAMILY = 74, 300
+READERS: tuple[tuple[str, Kind], ...] = (("smollm2", "instruct"), ("gemma3-270m", "base"))
 LONGEST = 32  # tokens of an answer of the bundled run, which has to stay small
 
 
@@ -43,6 +46,18 @@ def make_atlas(folder: Path) -> Path:
     _work(folder, data, request, name="atlas")
     write_scores(reference_scores(open_run(folder)))
     return folder
+
+
+def make_written(folder: Path) -> tuple[Path, ...]:
+    """Let the packaged models read written answers, each as a run below `folder`, and keep their scores."""
+    folders = []
+    for model, kind in READERS:
+        data = load(WRITTEN, kind=kind)
+        request = request_for(data, model=model, methods=("rauq",), shard_size=300)
+        _work(folder / model, data, request, name=f"{model} reads {WRITTEN}")
+        write_scores(reference_scores(open_run(folder / model), by="surprisal"), scores.WRITTEN)
+        folders.append(folder / model)
+    return tuple(folders)
 
 
 def _request(data: DataSet, model: str, **options: object) -> Request:

@@ -182,6 +182,11 @@ def areas(values: np.ndarray, counted: Labelled) -> np.ndarray:
     return np.where(np.isfinite(own).all(axis=0), found, np.nan)
 
 
+def area_of(means: np.ndarray, head: tuple[int, int], sides: Sides, groups: Sequence[str] | np.ndarray) -> float:
+    """Area under the curve within groups of one head, (row, head) of `means` (A, L, H), as in `Separation`."""
+    return float(areas(means[:, head[0], [head[1]]], labelled(means, sides, groups))[0])
+
+
 def centred_ranks(values: np.ndarray, group: np.ndarray) -> np.ndarray:
     """Ranks (n, K) of the columns within each group, ties at their mean, around 0 and divided by size + 1."""
     found = np.empty(values.shape)

@@ -6,10 +6,13 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
+from analysis.answer_sets.best_and_worst import BestAndWorst
 from analysis.answer_sets.gaps import Gaps, HeadGaps
 from analysis.answer_sets.heads import Agreement, SelectedHeads
+from analysis.answer_sets.quality_curves import QualityBins
 from analysis.answer_sets.separation import Separation, TopHeads
 from analysis.answer_sets.sides import shown_groups, sides
+from analysis.calibration import Calibration
 from analysis.quality.judgement import Thresholds
 
 ALL = "all"
@@ -65,6 +68,48 @@ def gap_table(gaps: HeadGaps, columns: Sequence[int], *, name: str) -> pd.DataFr
     """A row for each layer, or offset, and head rule: the means of both sides and how far they are apart."""
     rules = (("selected head", gaps.picked), ("mean over heads", gaps.mean))
     return pd.DataFrame([row for rule, own in rules for row in _gap_rows(own, columns, {"heads": rule}, name)])
+
+
+def best_and_worst_table(found: BestAndWorst, answers: pd.DataFrame) -> pd.DataFrame:
+    """A row for each answer of figure 2, the best first: its selected head, and the mean attention of every head.
+
+    `answers` are those that `found` was chosen from.
+    """
+    heads = {f"attention of head {head}": column for head, column in enumerate(found.attention.T)}
+    return pd.DataFrame(
+        {
+            "side": ["best"] * found.k + ["worst"] * found.k,
+            **{name: answers[name].iloc[found.rows].tolist() for name in ("number", "group")},
+            "quality": found.quality,
+            "selected head": found.picks,
+            **heads,
+            **{name: answers[name].iloc[found.rows].tolist() for name in ("answer", "prompt")},
+        }
+    )
+
+
+def quality_bins_table(found: QualityBins, *, of: str) -> pd.DataFrame:
+    """A row for each bin of `of`, attention or uncertainty: its ends, its median, and the mean quality."""
+    means = found.quality_means
+    return pd.DataFrame(
+        {
+            f"{of} from": found.low,
+            "to": found.high,
+            "median": found.middle,
+            "answers": found.count,
+            **dict(zip(_ends("mean quality"), (means.value, means.low, means.high), strict=True)),
+        }
+    )
+
+
+def calibration_table(found: Calibration) -> pd.DataFrame:
+    """A row for each score that occurs: the share of correct answers there, and how many answers the curve is of."""
+    shares = dict(zip(_ends("share correct"), (found.share, found.low, found.high), strict=True))
+    return pd.DataFrame({"uncertainty": found.scores, **shares, "answers": found.n})
+
+
+def _ends(name: str) -> tuple[str, str, str]:
+    return name, f"{name}, low", f"{name}, high"
 
 
 def separation_table(found: Separation, layers: Sequence[int]) -> pd.DataFrame:

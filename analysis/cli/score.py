@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, get_args
 
 import pandas as pd
 from rich import box
@@ -21,6 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from analysis.answer_sets.outcomes import outcomes, outcomes_in_words
 from analysis.answer_sets.sides import groups_note
 from analysis.answer_sets.tables import strata_table, summary_table
 from analysis.cli.own_methods import is_hosted, is_own, load_own, words_of
@@ -31,10 +32,12 @@ from analysis.datasets.own_files import read_file
 from analysis.datasets.rows import correct_and_incorrect
 from analysis.datasets.twelve import PAPER_SETS
 from analysis.datasets.understood import UnclearColumns, for_two_files, known_columns
-from analysis.methods.comparison import WITHIN
+from analysis.methods.comparison import WITHIN, Metric, groups_of
 from analysis.methods.tables import ranking_table
+from analysis.methods.unclear import comparison_bounds, comparison_bounds_sentences
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
+from analysis.quality.unclear import about_unclear
 from analysis.questions import about_joined
 from analysis.runs import answering
 from analysis.runs.corrections import treat_apart
@@ -110,6 +113,8 @@ def print_summary(console: Console, run: Run) -> None:
     """Print how many answers of each group are correct and how well each method ranks them, with 95 % intervals."""
     thresholds = measure(run.manifest.request.quality).thresholds
     failed = [run.examples[place].group for place in run.failures["number"]]
+    counted = outcomes(run.answers, thresholds)
+    console.print(Text(running(f"{outcomes_in_words(counted)}.")), soft_wrap=True)
     console.print(_answers(summary_table(run.answers, failed, thresholds), thresholds))
     if len(strata := strata_table(run.answers, thresholds)):
         console.print(_strata(strata, thresholds))
@@ -121,10 +126,19 @@ def print_summary(console: Console, run: Run) -> None:
         console.print(unknown, soft_wrap=True)
     if more := groups_note(run.answers["group"]):
         console.print(more)
-    for said in filter(None, (_about_questions(run), about_corrections(run), about_machines(run))):
+    unread = (about_unclear(counted.unclear), *_bounds(run, thresholds))
+    for said in filter(None, (*unread, _about_questions(run), about_corrections(run), about_machines(run))):
         console.print(said, soft_wrap=True)
     for fault in run.faults:
         console.print(Text(running(fault)), soft_wrap=True)
+
+
+def _bounds(run: Run, thresholds: Thresholds) -> Iterator[str]:
+    """What unclear answers could change in the ranking by RAUQ, or by the first method; nothing without any."""
+    groups = groups_of(run.answers["group"].tolist())
+    for metric in get_args(Metric) if run.methods else ():
+        bounds = comparison_bounds(run.answers, run.methods, groups, metric=metric, thresholds=thresholds)
+        yield from comparison_bounds_sentences(bounds)
 
 
 def _about_questions(run: Run) -> str:

@@ -30,6 +30,7 @@ from analysis.methods.comparison import (
 )
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
+from analysis.quality.unclear import about_unclear
 from analysis.runs.manifest import Answerer
 from analysis.runs.opened import Run
 from analysis.stats import Estimate
@@ -70,7 +71,8 @@ class Cell:
 
     `model` and `data` are the names of its row and column. `quality` (A,): nan where undefined; `clusters` (A,):
     answers to one question have one label; `uncertainties` (A,) by the id of the method. `asked`: examples of the run,
-    `failed` of which had an error; `corrected`: verdicts that the user changed.
+    `failed` of which had an error; `corrected`: verdicts that the user changed; `unclear`: answers without a verdict
+    that nobody has read.
     """
 
     folder: Path
@@ -87,6 +89,7 @@ class Cell:
     asked: int
     failed: int
     corrected: int
+    unclear: int = 0
 
     @property
     def task(self) -> Task:
@@ -168,6 +171,7 @@ def cell_of(run: Run) -> Cell:
         asked=request.count,
         failed=len(run.failures),
         corrected=int(run.answers["corrected"].sum()),
+        unclear=int(run.answers["unclear"].sum()),
     )
 
 
@@ -355,6 +359,7 @@ def overview(found: Collection) -> str:
     return joined(
         f"{_count(cells, 'run')} of {_count(models, 'model')} on {_count(columns, 'data set')}, {answers:,} answers.",
         f"{_count(empty, 'pair')} of model and data set {'have' if empty > 1 else 'has'} no run." if empty else "",
+        about_unclear(sum(cell.unclear for cell in found.cells)),
         _unfinished_note(found.cells),
         _examples_note(found.cells),
     )

@@ -339,6 +339,7 @@ def _run(cell: Cell) -> dict[str, object]:
         "judged": int(judged.sum()),
         "asked": cell.asked,
         "failed": cell.failed,
+        "unclear": cell.unclear,
         "corrected": cell.corrected,
         "methods": len(cell.uncertainties),
     }

@@ -15,9 +15,11 @@ from analysis.datasets.paper_set import load_paper_set
 from analysis.datasets.rows import examples_from
 from analysis.datasets.twelve import PAPER_SETS
 from analysis.datasets.understood import known_columns
+from analysis.datasets.written_pairs import Pair, written_pairs
 from rauq.atlas import evaluation
 from rauq.atlas.evaluation import FAMILIES, Family
 from rauq.errors import DataSetNotFound, InvalidInput
+from rauq.scoring.empty import as_question
 from rauq.trace.trace import Kind
 
 FACT_SETS = (PLAIN, FEW_SHOT) = ("facts", "facts_few_shot")
@@ -25,6 +27,9 @@ FACT_SETS = (PLAIN, FEW_SHOT) = ("facts", "facts_few_shot")
 FACT_FORMS: Mapping[str, str] = MappingProxyType(
     {PLAIN: "Plain questions, answered in a sentence", FEW_SHOT: "Few-shot, answered in a word"}
 )
+
+WRITTEN = "facts_written"
+"""A right and a wrong written answer to each question, which the model reads; the wrong name is of another question."""
 
 _SENTENCE, _WORD = 40, 16  # tokens
 
@@ -85,6 +90,34 @@ def _completion_prompt(question: str) -> str:
     return f"Question: {question}\nAnswer:"
 
 
+def written_set(*, kind: Kind, per_group: int | None = None, seed: int = 0) -> DataSet:
+    """Written pairs of all families of facts, worded for a kind of model: half of the answers are correct.
+
+    `per_group` questions of each family; None: as many as the table that comes with the app has.
+    """
+    options = {} if per_group is None else {"per_family": per_group}
+    pairs = written_pairs(seed=seed, **options)
+    examples = [_written_example(pair, kind, is_right=side) for pair in pairs for side in (True, False)]
+    return DataSet(name=WRITTEN, examples=tuple(examples), quality="given")
+
+
+def _written_example(pair: Pair, kind: Kind, *, is_right: bool) -> Example:
+    written = pair.right if is_right else pair.wrong
+    is_base = kind == "base"
+    return Example(
+        id=f"{pair.id}-{'right' if is_right else 'wrong'}",
+        prompt=as_question(pair.question) if is_base else pair.question,
+        question=pair.question,
+        references=(pair.right.text[slice(*pair.right.name)],),
+        answer=f" {written.text}" if is_base else written.text,
+        quality=float(is_right),
+        group=pair.group,
+        stratum=pair.stratum,
+        facts=(written.text[slice(*written.name)],),
+        wrong=() if is_right else (written.text[slice(*written.name)],),
+    )
+
+
 EMBEDDED_SETS: MappingProxyType[str, tuple[Family, ...]] = MappingProxyType(
     {"atlas": FAMILIES, **{family: (family,) for family in FAMILIES}}
 )
@@ -130,7 +163,9 @@ def _embedded_example(row: evaluation.Example) -> Example:
     )
 
 
-PER_GROUP = f"A limit per group works for {', '.join((*EMBEDDED_SETS, *FACT_SETS))} only. Give a limit instead."
+PER_GROUP = (
+    f"A limit per group works for {', '.join((*EMBEDDED_SETS, *FACT_SETS, WRITTEN))} only. Give a limit instead."
+)
 
 
 def load(
@@ -154,6 +189,9 @@ def load(
     """
     if name in EMBEDDED_SETS:
         return embedded_set(name, limit=limit, per_group=per_group, seed=seed)
+    if name == WRITTEN:
+        data = written_set(kind=kind, per_group=per_group, seed=seed)
+        return replace(data, examples=spread(data.examples, limit, seed=seed))
     known, _, part = name.partition("=")
     if known in FACT_SETS:
         return _fewer(fact_set(known, kind=kind, family=part), limit=limit, per_group=per_group, seed=seed)
@@ -170,7 +208,7 @@ def _own_file(name: str, columns: Columns | None) -> DataSet:
     if not os.path.isfile(name):  # noqa: PTH113 - a Path raises where the text is no possible path
         message = (
             f"{name!r} is neither a file nor a known data set. Give the path of a CSV, JSONL or Parquet file, one of "
-            f"{', '.join((*EMBEDDED_SETS, *FACT_SETS))}, or one of the paper's: {', '.join(PAPER_SETS)}."
+            f"{', '.join((*EMBEDDED_SETS, *FACT_SETS, WRITTEN))}, or one of the paper's: {', '.join(PAPER_SETS)}."
         )
         raise DataSetNotFound(message)
     table = read_file(Path(name))

@@ -96,6 +96,16 @@ def records() -> dict[str, Record]:
     return {path.stem: _read(path) for path in sorted(FOLDER.glob("*.json"))}
 
 
+def find_record(name: str) -> Record | None:
+    """The kept record of this id; None where nothing was measured.
+
+    Raises:
+        InvalidInput: it cannot be read.
+    """
+    path = FOLDER / f"{name}.json"
+    return _read(path) if path.exists() else None
+
+
 def save(record: Record, folder: Path = FOLDER) -> Path:
     """Keep a record under its id, in the place of the one before."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -142,7 +152,11 @@ class Subject:
         return command_of(self.id)
 
 
-RESULTS = (Subject("real_models", "Real models"), Subject("coverage", "Coverage"))
+RESULTS = (
+    Subject("real_models", "Real models"),
+    Subject("written", "Written answers"),
+    Subject("coverage", "Coverage"),
+)
 MODELS = (Subject("models", "Models"),)
 REFERENCE = (Subject("reference", "Reference"),)
 SPEED = (

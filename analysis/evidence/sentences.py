@@ -73,9 +73,14 @@ def record_sentence(record: Record) -> str:
 
 
 def verdict_counts(bounds: Sequence[Bound]) -> str:
-    """How many of the bounds have each verdict; "" without bounds."""
+    """How many of the bounds were met, as a sentence, with the other verdicts; "" without bounds."""
+    if not bounds:
+        return ""
     counts = Counter(bound.verdict for bound in bounds)
-    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in get_args(Verdict) if counts[verdict])
+    if counts["met"] == len(bounds):
+        return "The bound set for it is met." if len(bounds) == 1 else f"All {len(bounds)} bounds set for it are met."
+    others = ", ".join(f"{counts[one]} {one}" for one in get_args(Verdict) if one != "met" and counts[one])
+    return f"{counts['met']} of {len(bounds)} bounds set for it are met, {others}."
 
 
 def verdict_lines(bounds: Sequence[Bound]) -> list[str]:

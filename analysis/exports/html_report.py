@@ -5,9 +5,11 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import NamedTuple
 
+from analysis.exports.file_names import file_name
 from analysis.exports.numbers import token_numbers
 from analysis.exports.page import charts, own, policy, template
 from analysis.exports.python_code import python_code
+from analysis.one_answer.statements import Statements
 from rauq.labels import (
     Direction,
     Part,
@@ -99,8 +101,10 @@ def level(collapse: float) -> float:
 _PAGE = Path(__file__).parent / "report.html"
 
 
-def html_report(trace: Trace, score: Score, *, dark: bool = False) -> str:
+def html_report(trace: Trace, score: Score, *, said: Statements | None = None, dark: bool = False) -> str:
     """A whole HTML page, light or dark, with styles, scripts and figures in it: nothing is loaded from the network.
+
+    `said`: what is known of the answer besides; None: the cautions that follow from the answer alone.
 
     Text of models and users is escaped, and the page's content policy lets only its own scripts run.
     """
@@ -113,6 +117,9 @@ def html_report(trace: Trace, score: Score, *, dark: bool = False) -> str:
         policy=policy((*(chart.html for chart in drawn), f"<script>{script}</script>")),
         style=own("report.css"),
         script=script,
+        title="How uncertain the model is about this text" if report.was_given(trace) else "Where the model was unsure",
+        writer=report.writer(trace),
+        said=said or Statements(cautions=report.cautions(trace, score)),
         headline=headline,
         detail=f"{detail} {report.uncertainty_sentence(score)}",
         prompt=lines(conversation_text(trace.messages) or trace.prompt),
@@ -129,7 +136,8 @@ def html_report(trace: Trace, score: Score, *, dark: bool = False) -> str:
         facts=_facts(trace),
         rows=list(zip(token_numbers(trace, score), tokens, strict=True)),
         undefined=_undefined(score),
-        code=python_code(trace, score),
+        trace_file=(trace_file := file_name(trace, "answer.safetensors")),
+        code=python_code(trace, score, trace_file=trace_file),
         number=number,
         weight=weight_name(trace.attribution),
         running=running,

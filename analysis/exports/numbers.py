@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.exports.csv_text import csv_rows
-from rauq.labels import label
+from rauq.labels import token_labels
 from rauq.scoring import report
 from rauq.scoring.score import Score
 from rauq.trace.attribution import weight_name
@@ -46,10 +46,10 @@ def token_numbers(trace: Trace, score: Score) -> tuple[TokenNumbers, ...]:
             *(score.collapse, score.collapse_shares, score.contributions),
         ]
     )
-    rows = zip(trace.pieces, trace.answer_ids.tolist(), floats.tolist(), strict=True)
+    rows = zip(token_labels(trace.pieces), trace.answer_ids.tolist(), floats.tolist(), strict=True)
     return tuple(
-        TokenNumbers._make((token, label(piece), identifier, *values, token in trace.wrong))
-        for token, (piece, identifier, values) in enumerate(rows)
+        TokenNumbers._make((token, text, identifier, *values, token in trace.wrong))
+        for token, (text, identifier, values) in enumerate(rows)
     )
 
 

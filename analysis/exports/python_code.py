@@ -4,8 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from string import Template
+from types import MappingProxyType
 
-from rauq.scoring.score import Score
+from rauq.scoring.score import Measure, Score
 from rauq.scoring.settings import Settings, resolve
 from rauq.trace.messages import Message
 from rauq.trace.trace import Kind, Trace
@@ -22,8 +23,7 @@ import rauq
 
 TRACE = $file
 PROMPT = $prompt
-SETTINGS = rauq.Settings($settings)
-
+$settings
 
 def regenerate(saved):
     lm = rauq.load_model($model)
@@ -35,7 +35,7 @@ def regenerate(saved):
 
 
 if __name__ == "__main__":
-    score = rauq.score(rauq.Trace.load(TRACE), SETTINGS)
+    score = $scoring
     print(score.uncertainty)
     assert $check
 ''')
@@ -51,12 +51,28 @@ def python_code(trace: Trace, score: Score, *, trace_file: str = "answer.safeten
     return _SCRIPT.substitute(
         file=repr(trace_file),
         prompt=_prompt(trace),
-        settings=_arguments(_changed(score.settings, trace.kind)),
+        settings=_settings(trace, score),
+        scoring=_SCORING[score.by],
         model=_model(trace),
         call=_call(trace),
         attributed=_attributed(trace),
         check=_check(score.uncertainty),
     )
+
+
+_SCORING: Mapping[Measure, str] = MappingProxyType(
+    {
+        "rauq": "rauq.score(rauq.Trace.load(TRACE), SETTINGS)",
+        "surprisal": "rauq.score_surprisal(rauq.Trace.load(TRACE))",
+    }
+)
+
+
+def _settings(trace: Trace, score: Score) -> str:
+    """The line with the settings; empty for the largest surprisal, which has none."""
+    if score.by == "surprisal":
+        return ""
+    return f"SETTINGS = rauq.Settings({_arguments(_changed(score.settings, trace.kind))})\n"
 
 
 def _changed(settings: Settings, kind: Kind) -> dict[str, object]:

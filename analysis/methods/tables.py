@@ -22,6 +22,8 @@ from analysis.stats import METRICS, Estimate
 def methods_table(found: Comparison, costs: Sequence[Cost] = ()) -> pd.DataFrame:
     """As the paper lays it out: a row for each method; its metric in each group, their mean, mean rank and cost.
 
+    Each metric with its 95 % interval (low, high) and its number of answers, in columns named as `WITH_INTERVAL`.
+
     Cost: forward passes beyond the generation in words, and as measured the overhead in percent of the generation, one
     prompt at a time with its interval and in batches, and seconds an answer in batches (`analysis.runs.timings.Cost`).
     """
@@ -34,11 +36,19 @@ def methods_table(found: Comparison, costs: Sequence[Cost] = ()) -> pd.DataFrame
     )
 
 
+WITH_INTERVAL = ("", ", low", ", high", ", answers")
+"""What the heading of an estimate ends in, in the columns of its value, its interval and its number of answers."""
+
+
 def _values(found: Comparison, row: Sequence[Estimate]) -> dict[str, float]:
-    """The values of a method by the heading of each group."""
+    """The estimates of a method by the heading of each group."""
     metric = METRICS[found.metric]
     headings = [f"mean {metric} within groups" if name == WITHIN else f"{metric} of {name}" for name in found.groups]
-    return {heading: one.value for heading, one in zip(headings, row, strict=True)}
+    return {
+        f"{heading}{end}": cell
+        for heading, one in zip(headings, row, strict=True)
+        for end, cell in zip(WITH_INTERVAL, (one.value, one.low, one.high, one.n), strict=True)
+    }
 
 
 def comparison_table(found: Comparison) -> pd.DataFrame:
@@ -194,7 +204,7 @@ def _shares(end: End, kinds: Sequence[str]) -> dict[str, object]:
 
 
 def ablation_table(found: Ablated) -> pd.DataFrame:
-    """As the paper lays it out: a row for each variant; its metric in each group and their mean."""
+    """As the paper lays it out: a row for each variant; its metric in each group and their mean, with intervals."""
     compared = found.comparison
     return pd.DataFrame(
         [

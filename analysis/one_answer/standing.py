@@ -1,18 +1,15 @@
 """One answer against a reference of judged answers: how its uncertainty ranks, and what its weakest point is worth."""
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from analysis.normalisation import plain_text
 from analysis.stats import Z, percentile_of
 from rauq.labels import number
 from rauq.recorded.scores import WeakPointShare, WeakPointWorth
-from rauq.trace.parts import tokens_in
 
 BINS = 24
 _ENDS = (0.5, 99.5)  # percentiles between which the histogram is drawn
@@ -58,50 +55,21 @@ def standing(uncertainty: float, uncertainties: np.ndarray, correct: np.ndarray)
     )
 
 
-def rank_in_words(found: Standing) -> str:
-    """How the answer ranks, as a headline: by the answers that are less uncertain, or by those that are more."""
+def rank_in_words(found: Standing, *, written: bool = False) -> str:
+    """How the answer ranks, as a headline: by the answers that are less uncertain, or by those that are more.
+
+    `written`: it ranks among answers that the model read, and did not write.
+    """
+    of = "written answers that this model read" if written else "answers of this model"
     side = "uncertain" if found.percentile >= 50 else "confident"
     percent = max(found.percentile, 100 - found.percentile)
     if percent == 100:
-        return f"More {side} than all {found.count:,} answers of this model"
+        return f"More {side} than all {found.count:,} {of}"
     share = "over 99" if percent > 99 else f"{percent:.0f}"
-    return f"More {side} than {share} % of {found.count:,} answers of this model"
+    return f"More {side} than {share} % of {found.count:,} {of}"
 
 
 LEAST = 20  # questions of a side: a share of answers to fewer says nothing
-_WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’-][^\W\d_]+)*")  # noqa: RUF001 - a typographic apostrophe
-_BEGINS = re.compile(r"(?:^|[.!?:\n])\W*$")
-_FUNCTION_WORDS = frozenset(
-    (
-        "a after all also although an and another any are as at be because been before both but by can could did do "
-        "does during each every few first for from had has have he her here his how however i if in is it its many "
-        "most my no not of on one or other our she since so some such than that the their then there these they this "
-        "those to was we were what when where which while who why will with would yes you your"
-    ).split()
-)
-
-
-def named_tokens(texts: Sequence[str], question: str) -> np.ndarray:
-    """Which tokens are part of a name or a number that is not in the question: (N,) bool.
-
-    A rough rule: a number, or a word with a capital, unless it is a function word (English) that begins a sentence.
-    """
-    answer, asked = "".join(texts), set(map(_folded, _WORD.findall(plain_text(question))))
-    spans = [
-        found.span() for found in _WORD.finditer(answer) if _is_name(found, answer) and _folded(found[0]) not in asked
-    ]
-    return tokens_in(texts, spans)
-
-
-def _is_name(found: re.Match[str], answer: str) -> bool:
-    word, before = found[0], answer[: found.start()]
-    if _folded(word) in _FUNCTION_WORDS and (word == "I" or _BEGINS.search(before)):
-        return False
-    return word[0].isdigit() or word[0].isupper()
-
-
-def _folded(word: str) -> str:
-    return plain_text(word).casefold()
 
 
 class WeakToken(NamedTuple):

@@ -14,12 +14,14 @@ from rauq.atlas.evaluation import Example as Prompt
 class Judgement:
     """Quality of one answer, higher is better; nan where it is undefined, and then `reason` says why.
 
-    `facts`: characters (start, end) of the answer that carry the fact, if the truth states them.
+    `facts`: characters (start, end) of the answer that carry the fact, if the truth states them. `unclear`: the answer
+    has a truth, which a reader can see and the rule cannot; quality is nan until it is read.
     """
 
     quality: float
     reason: str = ""
     facts: tuple[tuple[int, int], ...] = ()
+    unclear: bool = False
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,11 @@ class Statement:
 def undefined(reason: str) -> Judgement:
     """An answer whose quality is undefined."""
     return Judgement(math.nan, reason)
+
+
+def unclear(reason: str) -> Judgement:
+    """An answer that has to be read."""
+    return Judgement(math.nan, f"unclear: {reason}", unclear=True)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ COLUMNS = pa.schema(
         ("stop_reason", pa.string()),
         ("quality", pa.float64()),
         ("quality_reason", pa.string()),
+        ("unclear", pa.bool_()),
         ("measured_quality", pa.float64()),
         ("corrected", pa.bool_()),
     ]
@@ -51,6 +52,7 @@ COLUMNS = pa.schema(
 UNCERTAINTY, REASON = "uncertainty_", "reason_"
 
 _SCHEMA = 1  # of the table: raised when a column changes its meaning
+_METADATA = ("id", "group", "unclear", "corrected", "measured_quality", "num_tokens")  # of a sample of inspect_ai
 _FAILED = "the example has no answer: see error"
 _INSPECT_ENDINGS = (".eval", ".json")
 _PROJECT, _RESULTS = "rauq", "results.parquet"
@@ -110,11 +112,13 @@ def results_table(run: Run) -> pa.Table:
 def metrics_of(run: Run) -> dict[str, float]:
     """The run in numbers: answers, failures, mean quality, and PRR and ROC-AUC of each method, where they are defined.
 
-    Names are answers, failures, quality, prr/ID and roc_auc/ID; correct is a quality above 0.5 for ROC-AUC.
+    Names are answers, failures, unclear (if any answer is), quality, prr/ID and roc_auc/ID; correct is a quality above
+    0.5 for ROC-AUC.
     """
     quality = run.answers["quality"].to_numpy(dtype=float)
     known = quality[np.isfinite(quality)]
     found = {"answers": float(len(run.answers)), "failures": float(len(run.failures))}
+    found |= {"unclear": float(count)} if (count := run.answers["unclear"].sum()) else {}
     found["quality"] = float(known.mean()) if known.size else math.nan
     correct = np.where(np.isfinite(quality), quality > Thresholds().roc, np.nan)
     for method in run.reasons if known.size else ():
@@ -152,7 +156,7 @@ def _of_examples(run: Run, numbers: list[int]) -> dict[str, list[Any]]:
 def _of_answers(run: Run) -> dict[str, list[Any]]:
     """What only answers have, null for failures, and the errors of these."""
     answers, failures = run.answers, len(run.failures)
-    plain = ("answer", "num_tokens", "stop_reason", "corrected")
+    plain = ("answer", "num_tokens", "stop_reason", "unclear", "corrected")
     found = {name: [*answers[name], *[None] * failures] for name in plain}
     quality, reasons = _with_reasons(answers["quality"], answers["quality_reason"], failures=failures)
     measured, _ = _with_reasons(answers["measured_quality"], answers["quality_reason"], failures=failures)
@@ -286,7 +290,7 @@ def _inspect_sample(log: Any, run: Run, row: Mapping[str, Any]) -> Any:  # noqa:
             for name, (value, reason) in values.items()
         },
         error=log.EvalError(message=row["error"], traceback="", traceback_ansi="") if failed else None,
-        metadata={name: row[name] for name in ("id", "group", "corrected", "measured_quality", "num_tokens")},
+        metadata={name: row[name] for name in _METADATA},
     )
 
 

@@ -33,8 +33,10 @@ from analysis.methods.agreement import Disagreement, MethodAgreement, disagreeme
 from analysis.methods.attention_permutation import GroupControl, Sweep, control_groups, sweep
 from analysis.methods.comparison import RAUQ, Comparison, Metric, Rejections, compare, groups_of, rejections
 from analysis.methods.errors import ErrorAnalysis, error_analysis
+from analysis.methods.unclear import comparison_bounds
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
+from analysis.quality.unclear import UnclearBounds
 from analysis.runs.create import check_comparable
 from analysis.runs.opened import Run, TokenChoice, batch, means
 from analysis.runs.opened import picks as picks_of
@@ -53,7 +55,8 @@ OTHER = "perplexity"  # is set beside RAUQ, where the run has it
 class MethodResults:
     """The methods of a run compared, and variants of RAUQ.
 
-    `comparisons`: by PRR and by ROC-AUC. `sweeps`: of both signals under both alignments. `controls`: over whole
+    `comparisons`: by PRR and by ROC-AUC; `bounds`: the same with unclear answers on either side, None where none is.
+    `sweeps`: of both signals under both alignments. `controls`: over whole
     answers, and where any are known over the tokens of the fact. `bins` are of `method`; `apart` sets it
     beside `other`.
     """
@@ -61,6 +64,7 @@ class MethodResults:
     method: str
     other: str
     comparisons: tuple[Comparison, ...]
+    bounds: tuple[UnclearBounds[Comparison] | None, ...]
     costs: tuple[Cost, ...]
     rejections: Rejections
     sweeps: tuple[Sweep, ...]
@@ -94,6 +98,10 @@ def method_results(run: Run, thresholds: Thresholds, *, seed: int) -> MethodResu
         other=other,
         comparisons=tuple(
             compare(answers, run.methods, groups, metric=metric, thresholds=thresholds) for metric in get_args(Metric)
+        ),
+        bounds=tuple(
+            comparison_bounds(answers, run.methods, groups, metric=metric, thresholds=thresholds)
+            for metric in get_args(Metric)
         ),
         costs=costs(run),
         rejections=rejections(uncertainties, quality),

@@ -14,6 +14,8 @@ from analysis.methods import sentences
 from analysis.methods import tables as methods_tables
 from analysis.methods.added_heads import added_heads_caption
 from analysis.methods.comparison import name_of
+from analysis.methods.tables import WITH_INTERVAL
+from analysis.methods.unclear import with_bounds
 from analysis.report.results import MethodResults, Results
 from analysis.runs.opened import Run
 from analysis.runs.shard import OFFSETS
@@ -33,11 +35,48 @@ def headings(table: pd.DataFrame) -> list[str]:
 
 def rows_of_cells(table: pd.DataFrame) -> list[list[str]]:
     """Every cell as text; a dash stands for what is undefined, and unseen characters are drawn."""
-    places = [1 if any(word in str(name) for word in _COARSE) else 3 for name in table]
+    places = list(map(_places, table))
     return [
         [_cell(value, digits) for value, digits in zip(row, places, strict=True)]
         for row in table.itertuples(index=False)
     ]
+
+
+def in_brackets(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with each value and its interval in one cell, as "0.578 [0.372, 0.764]".
+
+    Columns of an interval are those whose names end as `WITH_INTERVAL` says; numbers of answers go into the heading.
+    """
+    merged = {name for name in table if {f"{name}{end}" for end in WITH_INTERVAL[:3]} <= set(table)}
+    parts = {f"{name}{end}" for name in merged for end in WITH_INTERVAL[1:]}
+    columns = [
+        pd.Series(_cells_with_interval(table, name), name=_with_answers(table, name)) if name in merged else table[name]
+        for name in table
+        if name not in parts
+    ]
+    return pd.concat(columns, axis="columns") if merged else table
+
+
+def _cells_with_interval(table: pd.DataFrame, name: str) -> list[str]:
+    places = _places(name)
+    ends = zip(*(table[f"{name}{end}"] for end in WITH_INTERVAL[:3]), strict=True)
+    return [
+        _cell(value, places) + ("" if math.isnan(low) else f" [{_cell(low, places)}, {_cell(high, places)}]")
+        for value, low, high in ends
+    ]
+
+
+def _with_answers(table: pd.DataFrame, name: str) -> str:
+    """The heading with the number of answers, or the range of it where methods were ranked on different ones."""
+    counts = table.get(f"{name}{WITH_INTERVAL[3]}")
+    if counts is None:
+        return name
+    low, high = counts.min(), counts.max()
+    return f"{name} (n = {low:,})" if low == high else f"{name} (n = {low:,} to {high:,})"
+
+
+def _places(name: object) -> int:
+    return 1 if any(word in str(name) for word in _COARSE) else 3
 
 
 def columns_of_text(table: pd.DataFrame) -> list[bool]:
@@ -110,7 +149,7 @@ _MOST_SHOWN = 10
 _SAID = pd.Series(["-"])
 _OF_ANSWERS = [
     *("number", "id", "group", "stratum", "error_label", "prompt", "answer", "quality", "quality_reason"),
-    *("measured_quality", "corrected"),
+    *("unclear", "measured_quality", "corrected"),
     *("num_tokens", "num_fact_tokens", "stop_reason"),
 ]
 
@@ -127,7 +166,7 @@ class Table(NamedTuple):
     @property
     def shown(self) -> pd.DataFrame:
         """What the page and LaTeX show of it; where all is defined, no column says why not."""
-        shown = self.frame.head(self.rows) if self.rows else self.frame
+        shown = in_brackets(self.frame.head(self.rows) if self.rows else self.frame)
         return shown.drop(columns=[name for name in ("undefined", "no interval") if not shown.get(name, _SAID).any()])
 
 
@@ -195,13 +234,13 @@ _MOST_METHODS = 20
 
 def method_tables(run: Run, found: MethodResults) -> tuple[Table, ...]:
     """All of them; those of hundreds of rows are shown in part."""
-    return (*_rankings(found), *_changed(found), *_answers(run, found), _published())
+    return (*_rankings(found), *_changed(found), *_answers(run, found))
 
 
 def _rankings(found: MethodResults) -> tuple[Table, ...]:
     return tuple(
         table
-        for one in found.comparisons
+        for one, bounds in zip(found.comparisons, found.bounds, strict=True)
         for table in (
             Table(
                 f"methods_{one.metric}",
@@ -211,7 +250,7 @@ def _rankings(found: MethodResults) -> tuple[Table, ...]:
                     sentences.within_note(one),
                     sentences.charges_note(found.costs),
                 ),
-                methods_tables.methods_table(one, found.costs),
+                with_bounds(methods_tables.methods_table(one, found.costs), bounds),
             ),
             Table(
                 f"methods_{one.metric}_intervals",
@@ -298,7 +337,7 @@ def _answers(run: Run, found: MethodResults) -> tuple[Table, ...]:
     )
 
 
-def _published() -> Table:
+def published_table() -> Table:
     """The paper's methods by task, of each of its models."""
     shown = [one for one in paper.published_tables() if one.topic == "methods by task"]
     frames = [

@@ -3,13 +3,15 @@
 That of a run is a page too, which opens offline; that of supervised methods has the record that the app shows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from analysis.answer_sets.outcomes import outcomes, outcomes_in_words
 from analysis.answer_sets.sentences import joined
 from analysis.detectors.evaluation.results import Evaluation, SplitTable, write_evaluation
 from analysis.detectors.evaluation.tables import (
@@ -30,7 +32,9 @@ from analysis.detectors.figures import supervised_chart
 from analysis.exports.csv_text import csv_table
 from analysis.exports.page import Chart, chart, own, policy, template
 from analysis.methods.comparison import Metric
+from analysis.methods.unclear import comparison_bounds_sentences
 from analysis.one_answer.figures import Drawing
+from analysis.quality.unclear import about_unclear
 from analysis.report.figures import drawings, write_pictures
 from analysis.report.results import ReportSettings, Results, results
 from analysis.report.tables import (
@@ -40,6 +44,7 @@ from analysis.report.tables import (
     headings,
     latex_table,
     method_tables,
+    published_table,
     report_tables,
     rows_of_cells,
 )
@@ -69,8 +74,9 @@ def write_report(run: Run, out: Path, settings: ReportSettings | None = None) ->
         RunError: a shard can no longer be read, or the report cannot be written.
     """
     found = results(run, settings or ReportSettings())
-    tables = (*report_tables(found), *method_tables(run, found.methods))
-    figures = drawings(found)
+    note = about_unclear(int(run.answers["unclear"].sum()))
+    tables = (*_noted(note, (*report_tables(found), *method_tables(run, found.methods))), published_table())
+    figures = [one._replace(caption=joined(one.caption, note)) for one in drawings(found)]
     charts = [chart(drawing, dark=False, first=index == 0) for index, drawing in enumerate(figures)]
     try:
         _write(out / "index.html", report_page(found, tables, charts))
@@ -85,6 +91,11 @@ def write_report(run: Run, out: Path, settings: ReportSettings | None = None) ->
         )
         raise RunError(message) from error
     return Written(out / "index.html", missing)
+
+
+def _noted(note: str, tables: Iterable[Table]) -> Iterator[Table]:
+    """The tables, each with the note in its caption."""
+    return (table._replace(caption=joined(table.caption, note)) for table in tables)
 
 
 def report_page(found: Results, tables: Sequence[Table], charts: Sequence[Chart]) -> str:
@@ -113,8 +124,12 @@ def _overview(found: Results) -> str:
     missing = request.count - in_all - len(run.failures)
     rest = f", {missing:,} not answered yet" if missing else ""
     answers = f"{in_all:,} answers to {request.count:,} examples of {running(request.data)}{failed}{rest}."
-    said = (answers, about_sample(run), about_corrections(run), about_machines(run), about_unknown_methods(request))
-    return " ".join(filter(None, said))
+    judged = f"{outcomes_in_words(outcomes(run.answers, found.thresholds))}."
+    both = zip(found.methods.bounds, found.methods.comparisons, strict=True)
+    bounds = chain.from_iterable(comparison_bounds_sentences(*one) for one in both)
+    unread = (about_unclear(int(run.answers["unclear"].sum())), *bounds)
+    notes = (about_sample(run), about_corrections(run), about_machines(run), about_unknown_methods(request))
+    return " ".join(filter(None, (answers, running(judged), *unread, *notes)))
 
 
 def _facts(found: Results) -> tuple[tuple[str, str], ...]:

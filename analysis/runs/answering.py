@@ -300,6 +300,7 @@ def _answered(number: int, result: Evaluated, judgement: Judgement) -> Answered:
         quality=judgement.quality,
         quality_reason=judgement.reason,
         uncertainties=result.uncertainties,
+        unclear=judgement.unclear,
     )
 
 
@@ -405,7 +406,7 @@ def _obstacle(run: Run, method: str, judges: Judges) -> str:
     if missing := [extra for extra in row.extras if extra not in keep]:
         names = ",".join(missing)
         return f"it needs {names}, which the run did not keep. Score the data set again with --keep {names}."
-    given: set[Need] = {*needs_met(judges, samples=False), "facts"}
+    given: set[Need] = {*needs_met(judges, samples=False), "facts", "written"}
     if "focus" in keep:  # its document frequencies were used when the traces were captured
         given.add("idf")
     if words := missing_needs(method, given):

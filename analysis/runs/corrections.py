@@ -1,14 +1,17 @@
 """What the user corrected of a run, kept beside its shards, which stay as they are: verdicts, and joined questions."""
 
 import json
+import math
 import reprlib
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 from filelock import FileLock, Timeout
 
 from analysis.runs.manifest import (
@@ -23,7 +26,9 @@ from analysis.runs.manifest import (
 from analysis.typed_json import parsed
 from rauq.errors import RunError
 
-SCHEMA = 1
+SCHEMA = 2
+_WITHOUT_LEFT_OUT = 1  # the schema of files from before answers could be left out
+LEFT_OUT = "left out by hand"
 LARGEST = 128 * 2**20  # bytes; a correction takes about 80
 
 _FIELDS = 3  # of a correction
@@ -33,15 +38,23 @@ _PATIENCE = 10.0  # seconds: another session holds the lock for as long as it ta
 
 @dataclass(frozen=True, kw_only=True)
 class Correction:
-    """The user's verdict on the answer to the example `number`; `answer_crc32` says which answer that was."""
+    """The user's verdict on the answer to the example `number`; `answer_crc32` says which answer that was.
+
+    `correct` is None for an answer that is left out.
+    """
 
     number: int
-    correct: bool
+    correct: bool | None
     answer_crc32: int
 
+    @property
+    def quality(self) -> float:
+        """1, 0, or nan for an answer that is left out."""
+        return math.nan if self.correct is None else float(self.correct)
 
-def correction(number: int, answer: str, *, correct: bool) -> Correction:
-    """A verdict on this answer to the example `number`."""
+
+def correction(number: int, answer: str, *, correct: bool | None) -> Correction:
+    """A verdict on this answer to the example `number`; None leaves it out."""
     return Correction(number=number, correct=correct, answer_crc32=crc32_of(answer))
 
 
@@ -53,6 +66,26 @@ def fits(correction: Correction, answer: str) -> bool:
 def crc32_of(text: str) -> int:
     """The checksum of an answer's text, by which it is told from an earlier one."""
     return zlib.crc32(text.encode(errors="surrogatepass"))
+
+
+def corrected(answers: pd.DataFrame, corrections: Sequence[Correction]) -> tuple[pd.DataFrame, int]:
+    """The answers of a run, in order, with corrections applied, and how many corrections fit none of them."""
+    numbers = answers["number"].to_numpy()
+    rows = np.searchsorted(numbers, [one.number for one in corrections]).tolist()
+    found = [
+        (row, one)
+        for row, one in zip(rows, corrections, strict=True)
+        if row < len(numbers) and numbers[row] == one.number and fits(one, answers["answer"].iloc[row])
+    ]
+    places, qualities = [row for row, _ in found], [one.quality for _, one in found]
+    changed = answers.assign(
+        measured_quality=answers["quality"], corrected=False, unclear=answers["unclear"] & answers["quality"].isna()
+    )
+    changed.loc[places, "quality"] = qualities
+    changed.loc[places, "quality_reason"] = [LEFT_OUT if math.isnan(quality) else "" for quality in qualities]
+    changed.loc[places, "unclear"] = False
+    changed.loc[places, "corrected"] = True
+    return changed, len(corrections) - len(found)
 
 
 def read_corrections(folder: Path) -> tuple[Correction, ...]:
@@ -136,8 +169,8 @@ def _content(path: Path) -> bytes:
 
 
 def _read(found: dict[str, Any]) -> tuple[Correction, ...]:
-    if found["schema"] != SCHEMA:
-        message = f"schema {reprlib.repr(found['schema'])}, and this version reads {SCHEMA}"
+    if found["schema"] not in (SCHEMA, _WITHOUT_LEFT_OUT):
+        message = f"schema {reprlib.repr(found['schema'])}, and this version reads {_WITHOUT_LEFT_OUT} and {SCHEMA}"
         raise ValueError(message)
     text = _text(found["corrections"])
     if found["crc32"] != crc32_of(text):

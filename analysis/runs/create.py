@@ -189,10 +189,16 @@ def named(words: Sequence[str], *, model: str, data: DataSet, own: Collection[st
     Raises:
         InvalidInput: a word that is neither.
     """
-    meant = {"default": DEFAULT, "no-download": without_download(model, data)}
+    meant = {"default": default_methods(data), "no-download": without_download(model, data)}
     chosen = tuple(dict.fromkeys(method for word in words for method in meant.get(word, (word,))))
     check_methods(chosen, own)
     return chosen
+
+
+def default_methods(data: DataSet) -> tuple[str, ...]:
+    """The methods of a run that names none: DEFAULT, and for given answers the one that finds errors there."""
+    written = all(example.answer is not None for example in data.examples)
+    return (*DEFAULT, "surprisal") if written else DEFAULT
 
 
 def check_methods(methods: Sequence[str], own: Collection[str] = ()) -> None:
@@ -228,9 +234,16 @@ def without_download(model: str, data: DataSet) -> tuple[str, ...]:
 
 
 def available_needs(model: str, data: DataSet) -> frozenset[Need]:
-    """The needs of methods that are met: in any run, with the embedded model, or for prompts with known facts."""
+    """The needs of methods that are met: in any run, with the embedded model, for known facts, or for given answers."""
     known = any(known_facts(example) is not None for example in data.examples)
-    there: dict[Need, bool] = {"samples": True, "p_true": True, "facts": known, "idf": model == EMBEDDED}
+    written = all(example.answer is not None for example in data.examples)
+    there: dict[Need, bool] = {
+        "samples": True,
+        "p_true": True,
+        "facts": known,
+        "idf": model == EMBEDDED,
+        "written": written,
+    }
     return frozenset(need for need, is_there in there.items() if is_there)
 
 
@@ -329,6 +342,7 @@ def request_for(data: DataSet, *, model: str, **changes: Any) -> Request:  # noq
         max_new_tokens=data.max_new_tokens,
         stop=data.stop,
         chat=data.chat,
+        methods=default_methods(data),
     )
     request = replace(meant, **{name: value for name, value in changes.items() if value is not None})
     _check(request)

@@ -33,7 +33,7 @@ from rauq.errors import RunError
 INDEXED_FROM = 20_000
 """Examples of a run that has an index; a smaller one is read as a whole."""
 
-_SCHEMA = 1
+_SCHEMA = 2
 _ANSWERS, _FAILURES, _SUMMARY = b"answers", b"failures", b"summary"
 _KIND, _KEY, _SEEN, _FAULTS = b"kind", b"key", b"seen", b"faults"
 _BATCH = 2**16  # answers

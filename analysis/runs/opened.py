@@ -15,12 +15,11 @@ from analysis.answer_sets.heads import pick
 from analysis.datasets.example import Example
 from analysis.questions import clusters_of, joined
 from analysis.runs.corrections import (
-    Correction,
     add_correction,
     are_apart,
+    corrected,
     correction,
     crc32_of,
-    fits,
     read_corrections,
     remove_correction,
 )
@@ -107,11 +106,12 @@ class Run:
     def frame(self) -> pd.DataFrame:
         """One row an answer: what was asked and answered, its quality, and its uncertainty by each method, by its id.
 
-        The columns are id, group, prompt, references, answer (without thinking), quality, and the methods. `reasons`
-        has the same rows, and says why an uncertainty is nan; `failures` are the examples without an answer.
+        The columns are id, group, prompt, references, answer (without thinking), quality, unclear, and the methods. An
+        unclear answer has no quality: the rule did not decide, and nobody has read it. `reasons` has the same rows, and
+        says why an uncertainty is nan; `failures` are the examples without an answer.
         """
-        columns = ["id", "group", "prompt", "references", "answer", "quality", *self.manifest.request.methods]
-        return self.answers[columns]
+        about = ["id", "group", "prompt", "references", "answer", "quality", "unclear"]
+        return self.answers[[*about, *self.manifest.request.methods]]
 
     @property
     def lengths(self) -> np.ndarray:
@@ -164,7 +164,7 @@ def open_run(folder: Path | str) -> Run:
         raise RunError(message)
     is_indexed = has_index(manifest)
     rows = (indexed_rows if is_indexed else read_rows)(folder, manifest, answerer, examples)
-    answers, outdated = _corrected(rows.answers, read_corrections(folder))
+    answers, outdated = corrected(rows.answers, read_corrections(folder))
     values, reasons, faults = rows.uncertainties, rows.reasons, list(rows.faults)
     for method in manifest.added_methods:
         try:
@@ -240,23 +240,6 @@ def about_sample(run: Run) -> str:
     )
 
 
-def _corrected(answers: pd.DataFrame, corrections: tuple[Correction, ...]) -> tuple[pd.DataFrame, int]:
-    """The answers with the user's corrections applied, and how many corrections fit none of them."""
-    numbers = answers["number"].to_numpy()
-    rows = np.searchsorted(numbers, [one.number for one in corrections]).tolist()
-    found = [
-        (row, one)
-        for row, one in zip(rows, corrections, strict=True)
-        if row < len(numbers) and numbers[row] == one.number and fits(one, answers["answer"].iloc[row])
-    ]
-    places, qualities = [row for row, _ in found], [float(one.correct) for _, one in found]
-    corrected = answers.assign(measured_quality=answers["quality"], corrected=False)
-    corrected.loc[places, "quality"] = qualities
-    corrected.loc[places, "quality_reason"] = ""
-    corrected.loc[places, "corrected"] = True
-    return corrected, len(corrections) - len(found)
-
-
 _OTHER_ANSWER = "it was computed for another answer to this example: delete the method's file, and add it again"
 
 
@@ -300,14 +283,28 @@ def correct_verdict(run: Run, number: int, *, correct: bool | None) -> None:
         InvalidInput: there is no such answer, or the verdicts of this run cannot be corrected.
         RunError: the corrections are damaged, or cannot be written.
     """
+    if correct is None:
+        _correctable(run, number)
+        remove_correction(run.folder, number)
+    else:
+        add_correction(run.folder, correction(number, _correctable(run, number), correct=correct))
+
+
+def leave_out(run: Run, number: int) -> None:
+    """Leave the answer to the example `number` out of every figure: nobody can say whether it is correct.
+
+    Raises:
+        InvalidInput, RunError: as `correct_verdict`.
+    """
+    add_correction(run.folder, correction(number, _correctable(run, number), correct=None))
+
+
+def _correctable(run: Run, number: int) -> str:
+    """The answer to the example `number`, if its verdict can be corrected."""
     rows = np.flatnonzero(run.answers["number"] == number)
     if reason := why_fixed(run) or ("" if rows.size else f"There is no answer {number} in this run."):
         raise InvalidInput(reason)
-    if correct is None:
-        remove_correction(run.folder, number)
-    else:
-        answer = str(run.answers["answer"].iloc[rows[0]])
-        add_correction(run.folder, correction(number, answer, correct=correct))
+    return str(run.answers["answer"].iloc[rows[0]])
 
 
 def about_corrections(run: Run) -> str:

@@ -6,23 +6,27 @@ import numpy as np
 
 from analysis.answer_sets.separation import separation
 from analysis.answer_sets.sides import Sides, sides
-from analysis.one_answer.standing import named_tokens, weak_point_share, weak_token
+from analysis.one_answer.standing import weak_point_share, weak_token
 from analysis.quality.measures import measure
 from analysis.runs.opened import Run, batch, means
 from analysis.runs.traces import Tokens, tokens
 from rauq.recorded.scores import ReferenceHeads, ReferenceScores, WeakPointWorth
-from rauq.scoring.score import collapse_many, score_many
+from rauq.scoring.score import Measure, collapse_many, score_many
 from rauq.scoring.settings import Settings
+from rauq.scoring.surprisal import compared_tokens, token_surprisals
 from rauq.trace.batch import Blocks
+from rauq.trace.words import named_tokens
 
 FOUR_OF_FIVE = 0.8
 
 
-def reference_scores(run: Run, settings: Settings | None = None, *, scored: Blocks | None = None) -> ReferenceScores:
+def reference_scores(
+    run: Run, settings: Settings | None = None, *, by: Measure = "rauq", scored: Blocks | None = None
+) -> ReferenceScores:
     """The uncertainties of a run's answers with their verdicts; answers without either are left out.
 
     Settings of None are the paper's, and then uncertainties are those that were stored with the answers, to 4 decimals;
-    else they come from the run's weights in half precision.
+    else they come from the run's weights in half precision. `by` surprisal the settings do not matter.
     `scored`: what `batch` gives of the run for the alignment of the settings, where it is at hand.
 
     Raises:
@@ -31,10 +35,14 @@ def reference_scores(run: Run, settings: Settings | None = None, *, scored: Bloc
     """
     how, thresholds = settings or Settings(), measure(run.manifest.request.quality).thresholds
     scored, about = scored or batch(run, how.alignment), tokens(run)
-    uncertainty = _stored(run) if settings is None else score_many(scored, how).uncertainty
+    if by == "surprisal":
+        uncertainty, collapse = surprisals(run, scored, about)
+        marks = tuple(np.nan_to_num(one, nan=-np.inf) for one in collapse)  # what is not compared is never marked
+    else:
+        uncertainty = _stored(run) if settings is None else score_many(scored, how).uncertainty
+        marks = collapse = collapse_many(scored, how)
     quality = run.answers["quality"].to_numpy(dtype=float)
     known, verdicts = np.isfinite(uncertainty) & np.isfinite(quality), sides(quality, thresholds)
-    collapse = collapse_many(scored, how)
     return ReferenceScores(
         model=run.answerer.name,
         revision=run.answerer.revision,
@@ -42,12 +50,37 @@ def reference_scores(run: Run, settings: Settings | None = None, *, scored: Bloc
         data=run.manifest.request.data,
         uncertainties=tuple(uncertainty[known].tolist()),
         correct=tuple((quality[known] > thresholds.roc).tolist()),
-        heads=_heads(run, verdicts) if how.alignment == "predicting" else None,
+        heads=_heads(run, verdicts) if how.alignment == "predicting" and by == "rauq" else None,
         longest=int(scored.lengths[known].max(initial=0)),
         token_collapse=_token_collapse([(collapse[row], about[row]) for row in np.flatnonzero(known)]),
-        weak_point=_worth(run, collapse, about, verdicts),
+        weak_point=_worth(run, marks, about, verdicts),
         clusters=tuple(run.clusters[known].tolist()),
+        unclear=int((run.answers["unclear"].to_numpy(dtype=bool) & np.isfinite(uncertainty)).sum()),
+        written=is_written(run),
     )
+
+
+def is_written(run: Run) -> bool:
+    """Whether the answers of a run were given to the model, as its first one was."""
+    numbers = run.answers["number"].iloc[:1]
+    return any(run.examples[number].answer is not None for number in numbers)
+
+
+def surprisals(run: Run, scored: Blocks, about: Sequence[Tokens]) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+    """The largest surprisal of every answer (A,), and those that are compared (N,), nan elsewhere."""
+    values = [np.empty(0)] * len(about)
+    for places, block in scored.blocks():
+        for place, logprobs, entropies, length in zip(
+            places.tolist(), block.logprobs, block.entropies, block.lengths.tolist(), strict=True
+        ):
+            values[place] = token_surprisals(logprobs[:length], entropies[:length])
+    asked = [run.examples[number].asked for number in run.answers["number"]]
+    compared = [
+        np.where(compared_tokens(one.texts, question)[1], own, np.nan) if one.texts else np.full(len(own), np.nan)
+        for own, one, question in zip(values, about, asked, strict=True)
+    ]
+    largest = [np.nan if np.isnan(own).all() else float(np.nanmax(own)) for own in compared]
+    return np.array(largest), tuple(compared)
 
 
 def _stored(run: Run) -> np.ndarray:

@@ -61,19 +61,18 @@ _LARGEST_EXPONENT = 128  # float32 has no larger ones
 _MOST_DIMENSIONS = 8  # of an extra; those of this version have four at most
 _LARGEST_HALF = float(np.finfo(np.float16).max)
 
+_THINKING = ("thinking_start", "thinking_stop")
 _IDS, _TEXTS = pa.list_(pa.int32()), pa.list_(pa.string())
 LIGHT = pa.schema(
     [
         ("number", pa.int32()),
-        ("error", pa.string()),
-        ("answer", pa.string()),
-        ("num_tokens", pa.int32()),
-        ("num_fact_tokens", pa.int32()),
+        *((name, pa.string()) for name in ("error", "answer")),
+        *((name, pa.int32()) for name in ("num_tokens", "num_fact_tokens")),
         ("stop_reason", pa.string()),
-        ("thinking_start", pa.int32()),
-        ("thinking_stop", pa.int32()),
+        *((name, pa.int32()) for name in _THINKING),
         ("quality", pa.float64()),
         ("quality_reason", pa.string()),
+        ("unclear", pa.bool_()),
         ("values", pa.list_(pa.float64())),
         ("reasons", _TEXTS),
     ]
@@ -95,14 +94,14 @@ SCHEMA = pa.schema([*LIGHT, *HEAVY])
 ADDED = pa.schema(
     [("number", pa.int32()), ("answer_crc32", pa.uint32()), ("value", pa.float64()), ("reason", pa.string())]
 )
-_OLDER_RUNS_LACK = ("thinking_start", "thinking_stop")
+_OLDER_RUNS_LACK = (*_THINKING, "unclear")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answered:
     """An example's answer: its trace, the tokens that carry the fact (N,), its quality and its uncertainties.
 
-    `uncertainties` are in the order of the run's methods.
+    `uncertainties` are in the order of the run's methods. `unclear`: its quality is nan until somebody reads it.
     """
 
     number: int
@@ -111,6 +110,7 @@ class Answered:
     quality: float
     quality_reason: str
     uncertainties: tuple[Uncertainty, ...]
+    unclear: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -340,10 +340,10 @@ def _row(outcome: Answered | Failed) -> dict[str, Any]:
         "num_tokens": len(trace.answer_ids),
         "num_fact_tokens": int(outcome.fact.sum()),
         "stop_reason": trace.stop_reason,
-        "thinking_start": (trace.thinking or (0, 0))[0],
-        "thinking_stop": (trace.thinking or (0, 0))[1],
+        **dict(zip(_THINKING, trace.thinking or (0, 0), strict=True)),
         "quality": outcome.quality,
         "quality_reason": outcome.quality_reason,
+        "unclear": outcome.unclear,
         "values": outcome.uncertainties,
         "reasons": [uncertainty.reason for uncertainty in outcome.uncertainties],
         "chat_applied": trace.chat_applied,

@@ -145,7 +145,7 @@ def _axis(columns: Columns, pieces: tuple[Sequence[bytes], Sequence[bytes]], *, 
 def _tick(column: tuple[int | None, int | None], pieces: tuple[Sequence[bytes], Sequence[bytes]], *, dark: bool) -> str:
     """The token that both have there, or the two under each other in the colours of their answers."""
     texts = [
-        "–" if token is None else tick_text(own[token], longest=_LONGEST_TICK)
+        "–" if token is None else tick_text(own, token, longest=_LONGEST_TICK)
         for token, own in zip(column, pieces, strict=True)
     ]
     if texts[0] == texts[1]:

@@ -14,7 +14,7 @@ from analysis.evidence.record import Bound, Record
 from benchmarks.coverage.row import Row
 from benchmarks.support.recording import measured
 
-MODULES = ("rankings", "shares", "heads", "folds")
+MODULES = ("rankings", "shares", "pairs", "heads", "folds")
 SIMULATIONS = 1_000
 
 

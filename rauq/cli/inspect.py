@@ -33,12 +33,13 @@ from rauq.cli.commands import (
 )
 from rauq.cli.models import add_models_command
 from rauq.errors import InvalidInput
-from rauq.labels import about_weights, label, number, running, size
+from rauq.labels import about_weights, number, running, size, token_labels
 from rauq.scoring import report
 from rauq.scoring.empty import EmptyAnswer, Remedy, as_question, empty_answer
 from rauq.scoring.report import why_empty
-from rauq.scoring.score import Score, score
+from rauq.scoring.score import Measure, Score, score
 from rauq.scoring.settings import Settings, Signal, is_paper_setting
+from rauq.scoring.surprisal import score_surprisal
 from rauq.trace.attribution import Attribution, about_attribution, weight_name
 from rauq.trace.messages import Message, TemplateOption, checked_options, option_value
 from rauq.trace.trace import Alignment, Part, Trace
@@ -78,11 +79,11 @@ def draw(console: Console, trace: Trace, score: Score) -> None:
         _heading(trace),
         Text(),
         *token_strip(trace.pieces, score.collapse.tolist(), marked=marked, width=console.width),
-        _legend(),
+        _legend("Surprisal" if score.by == "surprisal" else "Collapse of confidence"),
         Text(),
         heads_table(score, weight=weight_name(trace.attribution)),
         Text(),
-        *map(Text, sentences(trace, score)),
+        *map(Text, (*sentences(trace, score), *report.cautions(trace, score))),
     )
     for block in blocks:
         console.print(block, soft_wrap=isinstance(block, Text))
@@ -91,8 +92,8 @@ def draw(console: Console, trace: Trace, score: Score) -> None:
 def token_strip(pieces: Sequence[bytes], values: Sequence[float], *, marked: int | None, width: int) -> Iterator[Text]:
     """Lines of tokens with their numbers beneath; colour encodes the number, and one token has a mark."""
     cells = [
-        _cell(piece, value, mark=index == marked)
-        for index, (piece, value) in enumerate(zip(pieces, values, strict=True))
+        _cell(token, value, mark=index == marked)
+        for index, (token, value) in enumerate(zip(token_labels(pieces), values, strict=True))
     ]
     for line in _lines(cells, width):
         yield Text(" ").join(Text(_padded(cell.token, cell.width), cell.style) for cell in line)
@@ -116,11 +117,17 @@ def heads_table(score: Score, *, weight: str = "attention") -> Table:
 
 def sentences(trace: Trace, score: Score) -> Iterator[str]:
     """The score, its settings, and where confidence collapsed."""
+    yield f"Uncertainty {_number(score.uncertainty)} (higher is more uncertain; for ranking, not a probability)."
+    yield _settings(trace, score)
+    yield report.sentence(trace, score)
+
+
+def _settings(trace: Trace, score: Score) -> str:
+    if score.by == "surprisal":
+        return "Scored by the largest surprisal, since the model did not write the answer; --by rauq scores by RAUQ."
     settings = score.settings
     papers = "the paper's setting" if is_paper_setting(settings, trace.kind) else "not the paper's setting"
-    yield f"Uncertainty {_number(score.uncertainty)} (higher is more uncertain; for ranking, not a probability)."
-    yield f"Signal {settings.signal}, alpha {settings.alpha:g}, alignment {settings.alignment}: {papers}."
-    yield report.sentence(trace, score)
+    return f"Signal {settings.signal}, alpha {settings.alpha:g}, alignment {settings.alignment}: {papers}."
 
 
 def _heading(trace: Trace) -> Text:
@@ -144,13 +151,12 @@ def _said(who: str, what: str) -> tuple[tuple[str, str], str]:
     return (f"{who} ", "bold"), f"{shown}\n"
 
 
-def _legend() -> Text:
+def _legend(name: str) -> Text:
     swatches = [(f" from {edge:g} ", style) for edge, style in reversed(_SHADES)]
-    return Text.assemble("Collapse of confidence in nats: ", *swatches, f"  {MARK} the largest")
+    return Text.assemble(f"{name} in nats: ", *swatches, f"  {MARK} the largest")
 
 
-def _cell(piece: bytes, value: float, *, mark: bool) -> _Cell:
-    token = label(piece)
+def _cell(token: str, value: float, *, mark: bool) -> _Cell:
     written = _number(value, places=2) + (MARK if mark else "")
     style = next((style for edge, style in _SHADES if value >= edge), "")
     return _Cell(token, written, style, max(cell_len(token), cell_len(written)))
@@ -216,6 +222,12 @@ def _parser() -> argparse.ArgumentParser:
     _add_sampling(inspect)
     inspect.add_argument("--alpha", type=float, metavar="A", help="weight of the signal, 0 to 1; default the paper's")
     inspect.add_argument("--signal", choices=get_args(Signal), help="default the paper's for this kind of model")
+    inspect.add_argument(
+        "--by",
+        choices=get_args(Measure),
+        help="score by RAUQ, or by the largest surprisal of a name or number; default: the latter with --answer, "
+        "unless a setting of RAUQ is given",
+    )
     inspect.add_argument(
         "--alignment",
         choices=get_args(Alignment),
@@ -291,12 +303,25 @@ def _inspect(options: argparse.Namespace) -> int:
     trace = _trace(options)
     if options.save:
         trace.save(options.save)
-    result = score(trace, settings)
+    result = score_surprisal(trace) if _measure(options) == "surprisal" else score(trace, settings)
     if options.json:
         sys.stdout.write(json.dumps(report.as_json(trace, result), allow_nan=False) + "\n")
     else:
         draw(Console(highlight=False), trace, result)
     return DONE
+
+
+def _measure(options: argparse.Namespace) -> Measure:
+    """What is asked for, or else what finds errors in an answer that is given, unless RAUQ has settings or an LIG."""
+    if options.by is not None:
+        by: Measure = options.by
+        return by
+    return "surprisal" if options.answer is not None and not _has_settings(options) else "rauq"
+
+
+def _has_settings(options: argparse.Namespace) -> bool:
+    given = (options.alpha, options.signal, options.attribution)
+    return any(one is not None for one in given) or options.alignment != "predicting" or options.part != "answer"
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -314,6 +339,12 @@ def _check(options: argparse.Namespace) -> None:
         message = "--end is only for an answer given with --answer. Leave it out; a generated answer ends by itself."
         raise InvalidInput(message)
     _check_attribution(options)
+    if options.by == "surprisal" and _has_settings(options):
+        message = (
+            "--by surprisal has no settings: leave out --alpha, --signal, --alignment, --part and --attribution, or "
+            "use --by rauq."
+        )
+        raise InvalidInput(message)
     if options.max_new_tokens < 1:
         message = f"--max-new-tokens is {options.max_new_tokens}; give 1 or more."
         raise InvalidInput(message)

@@ -10,6 +10,7 @@ from rauq.errors import InvalidInput, RauqError
 from rauq.methods.method import Evidence, Method, Uncertainty, missing_requirement, needs_met, text_of
 from rauq.methods.pair_scorers.judges import CachedJudge, Judges, PairJudge
 from rauq.methods.table import METHODS
+from rauq.scoring.report import was_given
 from rauq.trace.parts import NO_PART, part_of
 from rauq.trace.trace import Trace
 
@@ -109,6 +110,8 @@ def _computed(method: Method, evidence: Evidence, drawn: int) -> Uncertainty:
         given |= {"idf"}
     if evidence.trace.attribution is not None:
         given |= {"attribution"}
+    if was_given(evidence.trace):
+        given |= {"written"}
     if lacking := missing_requirement(method, given):
         return Uncertainty(math.nan, lacking)
     if "samples" in method.needs and not evidence.samples:

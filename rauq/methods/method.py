@@ -21,7 +21,17 @@ from rauq.trace.extras import extra_of
 from rauq.trace.trace import Extra, Trace
 
 Need = Literal[
-    "samples", "nli", "similarity", "idf", "keywords", "facts", "p_true", "held_out", "attribution", "detector"
+    "samples",
+    "nli",
+    "similarity",
+    "idf",
+    "keywords",
+    "facts",
+    "p_true",
+    "written",
+    "held_out",
+    "attribution",
+    "detector",
 ]
 Family = Literal["one generation", "samples", "supervised", "ablation"]
 Direction = Literal["higher is less certain"]
@@ -40,6 +50,9 @@ _MISSING: Mapping[Need, str] = MappingProxyType(
         "keywords": "It needs a tagger for keywords. Give one: load_judges(tagger='en_core_web_sm').",
         "facts": "Facts are known only for the embedded prompts and the data sets of facts. Use one of these.",
         "p_true": "It asks the model itself about its answer. Give it: Judges(p_true=rauq.p_true_judge(lm)).",
+        "written": (
+            "It is for answers that the model did not write. Give one: lm.read(prompt, answer), or a column of answers."
+        ),
         "held_out": "Its heads are selected on other answers. See the ablations of a run.",
         "attribution": (
             "It needs LIG weights in place of attention, which only the model can compute. Give it "

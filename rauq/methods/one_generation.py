@@ -17,6 +17,7 @@ from rauq.errors import InvalidInput
 from rauq.methods.method import Evidence, Uncertainty, captured, present, tokens_of
 from rauq.methods.pair_scorers.judges import CONTRADICTION, ENTAILMENT, Entailment
 from rauq.scoring.score import score_many
+from rauq.scoring.surprisal import compared_tokens, token_surprisals
 from rauq.trace.parts import tokens_in
 from rauq.trace.trace import NUM_ALTERNATIVES, Alternative, Trace
 
@@ -40,6 +41,13 @@ def perplexity(evidence: Evidence) -> Uncertainty:
 def mean_token_entropy(evidence: Evidence) -> Uncertainty:
     """The mean entropy of the next token in nats."""
     return Uncertainty(evidence.trace.entropies.mean(dtype=np.float64))
+
+
+def largest_surprisal(evidence: Evidence) -> Uncertainty:
+    """The largest surprisal of a name or number that the question lacks, in nats (`rauq.scoring.surprisal`)."""
+    trace = evidence.trace
+    compared = compared_tokens(trace.answer_tokens, evidence.question)[1]
+    return Uncertainty(token_surprisals(trace.logprobs, trace.entropies)[compared].max())
 
 
 def self_certainty(evidence: Evidence) -> Uncertainty:

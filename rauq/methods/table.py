@@ -46,6 +46,13 @@ _ONE_GENERATION = (
         id="mean_token_entropy", name="Mean Token Entropy", compute=one_generation.mean_token_entropy, source=_FOMICHEVA
     ),
     _single(
+        id="surprisal",
+        name="Largest surprisal",
+        compute=one_generation.largest_surprisal,
+        source="ours, for answers that the model did not write",
+        needs=frozenset({"written"}),
+    ),
+    _single(
         id="ccp",
         name="CCP",
         compute=one_generation.ccp,

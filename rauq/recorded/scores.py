@@ -9,6 +9,8 @@ from rauq.errors import TraceFileError
 from rauq.trace.trace import Kind, Trace
 
 SCORES = Path(__file__).parent / "scores.json"
+WRITTEN = Path(__file__).parent / "written.json"
+"""Of written answers, which the models read: half of them correct, scored by the largest surprisal."""
 
 
 Rows = tuple[tuple[float, ...], ...]
@@ -74,6 +76,8 @@ class ReferenceScores:
     own. `model`, `revision` and `kind` are those of the traces; `data` is the
     data set. `longest`: tokens of the longest answer. `token_collapse`: nats that the collapse of four of five tokens
     with text does not exceed. `heads`, and what follows, are known for some.
+    `written`: the model did not give the answers, and read them. `unclear`: further answers that a rule could not
+    decide and that nobody has read.
     """
 
     model: str
@@ -87,19 +91,23 @@ class ReferenceScores:
     token_collapse: float | None = None
     weak_point: WeakPointWorth | None = None
     clusters: tuple[int, ...] | None = None
+    written: bool = False
+    unclear: int = 0
 
 
-def load_scores() -> tuple[ReferenceScores, ...]:
-    """The reference scores of every model that has some.
+def load_scores(file: Path | None = None) -> tuple[ReferenceScores, ...]:
+    """The reference scores of every model that has some: of its own answers (None), or of WRITTEN ones.
 
     Raises:
         TraceFileError: their file is damaged.
     """
+    file = file or SCORES
     try:
-        rows = json.loads(SCORES.read_text(encoding="utf-8"))
+        rows = json.loads(file.read_text(encoding="utf-8"))
         return tuple(map(_read, rows))
     except (OSError, ValueError, TypeError, KeyError) as error:
-        message = f"{SCORES} is damaged ({error}). `python -m training run` writes it again."
+        command = "written" if file == WRITTEN else "run"
+        message = f"{file} is damaged ({error}). `python -m training {command}` writes it again."
         raise TraceFileError(message) from error
 
 
@@ -125,8 +133,8 @@ def _read_worth(row: dict[str, Any]) -> WeakPointWorth:
     return WeakPointWorth(**sides, marked=row["marked"])
 
 
-def scores_of(trace: Trace) -> ReferenceScores | None:
-    """The reference scores of the model that gave an answer, of the same weights and kind; None if there are none.
+def scores_of(trace: Trace, file: Path | None = None) -> ReferenceScores | None:
+    """The reference scores of the model of an answer, of the same weights and kind; None if there are none.
 
     None too where the weights of the answer are attributions: the reference is made of attention.
 
@@ -136,14 +144,15 @@ def scores_of(trace: Trace) -> ReferenceScores | None:
     if trace.attribution is not None:
         return None
     wanted = (trace.model, trace.revision, trace.kind)
-    return next((one for one in load_scores() if (one.model, one.revision, one.kind) == wanted), None)
+    return next((one for one in load_scores(file) if (one.model, one.revision, one.kind) == wanted), None)
 
 
-def write_scores(scores: ReferenceScores) -> None:
+def write_scores(scores: ReferenceScores, file: Path | None = None) -> None:
     """Keep the scores of a model, in the place of its former ones."""
-    others = [one for one in (load_scores() if SCORES.exists() else ()) if one.model != scores.model]
+    file = file or SCORES
+    others = [one for one in (load_scores(file) if file.exists() else ()) if one.model != scores.model]
     rows = [
         asdict(one) | {"correct": list(map(int, one.correct))}
         for one in sorted([*others, scores], key=lambda one: one.model)
     ]
-    SCORES.write_text(json.dumps(rows) + "\n", encoding="utf-8")
+    file.write_text(json.dumps(rows) + "\n", encoding="utf-8")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import UnionType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -126,6 +126,8 @@ def _first_if_nan(values: np.ndarray, *reasons: str) -> str:
     return next(filter(None, reasons), "") if np.isnan(values).any() else ""
 
 
+Measure = Literal["rauq", "surprisal"]
+
 NO_INDEX = -1  # for a head if all were averaged, for a layer if no single one gives the score
 
 
@@ -145,7 +147,8 @@ class Score:
     shares of signal and attention, which sum to it. All three are those of the layer that gives the score. With the
     mean over layers they are means over layers; with the median they are undefined.
     `span`: the tokens of the part that was scored, as (start, stop); values of tokens outside it are nan. `trace` is
-    the answer that was scored; None for bare arrays.
+    the answer that was scored; None for bare arrays. `by`: RAUQ, or the largest surprisal (`score_surprisal`), with
+    which no layer gives the score, and `collapse` is the surprisal of the tokens that are compared.
     Undefined is nan, and `reasons` says why.
     """
 
@@ -166,6 +169,7 @@ class Score:
     reasons: Reasons
     span: tuple[int, int]
     trace: Trace | None = None
+    by: Measure = "rauq"
 
     def __repr__(self) -> str:
         """One line: the uncertainty, the layer that gives it, and how many tokens were scored."""

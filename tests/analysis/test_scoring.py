@@ -104,6 +104,7 @@ def test_methods_of_ones_own_stand_beside_the_table_and_none_that_fails_stops_an
         "references",
         "answer",
         "quality",
+        "unclear",
         "msp",
         *(one.id for one in calls),
     ]
@@ -325,4 +326,5 @@ def test_a_frame_is_a_copy(data, model, tmp_path):
     changed = run.frame()
     changed["quality"] = 7.0
     assert run.frame()["quality"].tolist() == [0.0, 1.0, 0.0, 1.0]
+    assert run.frame()["unclear"].tolist() == [False] * 4
     assert list(run.reasons) == ["msp"]

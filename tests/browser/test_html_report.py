@@ -130,7 +130,7 @@ def test_hostile_text_is_text(offline):
     )
     page = offline(trace)
     expect_drawn(page)
-    expect(page).to_have_title("Where the model was unsure")
+    expect(page).to_have_title("How uncertain the model is about this text")
     expect(page.locator(".prompt")).to_have_text(ATTACK)
     expect(page.get_by_role("heading", level=1)).to_contain_text("<b>bold</b>")
     expect(page.locator(".token").first).to_contain_text("<img·src=x·onerror=")
@@ -142,7 +142,7 @@ def test_hostile_text_is_text(offline):
     box = bar.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     expect(page.locator("#confidence .hovertext")).to_contain_text("·$x^2$·<sup>2</sup>")
-    assert page.evaluate("document.title") == "Where the model was unsure"
+    assert page.evaluate("document.title") == "How uncertain the model is about this text"
 
 
 def test_the_policy_stops_a_script_that_gets_in(chromium, tmp_path):

@@ -53,6 +53,19 @@ def test_a_copied_link_opens_the_answer_and_where_that_is_gone_asks_before_it_ru
     assert "Gliwice" not in page.url
 
 
+def test_an_answer_that_is_gone_is_said_in_its_place(page, server):
+    address = f"{server}/inspect?kept=gone&layer=19&head=3"
+    page.goto(address)
+    expect(page.get_by_role("heading", name="This answer is no longer in memory")).to_be_visible()
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    assert page.url == address
+    assert page.locator(".token").count() == 0
+    assert page.get_by_test_id("stToast").count() == 0
+    page.get_by_role("button", name="Show a recorded answer").click()
+    rested(page)
+    expect(page).to_have_url(re.compile("example="))
+
+
 def test_a_link_works_on_a_server_that_has_never_run_the_app(page, cold_server):
     page.goto(f"{cold_server}/inspect?example=known-words&layer=1&head=3&alpha=0.5")
     rested(page)

@@ -1,5 +1,6 @@
 import math
 import re
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -116,7 +117,32 @@ def test_a_character_is_drawn_at_the_last_of_its_tokens():
     assert labels.whole_characters([b"a", smile[:2]], goes_on=True) == (b"a", b"")
     assert labels.whole_characters([b"a", smile[:2], b"b"], goes_on=True) == (b"a", smile[:2], b"b")
     assert labels.running_parts([b"a", b"", smile[:2]]) == ((("a", False),), (), (("⟨F0 9F⟩", True),))
-    assert [parts[0].text for parts in labels.boxed_parts([smile[:3], smile[3:]])] == ["⟨F0 9F 98⟩", "😀"]
+    assert [parts[0].text for parts in labels.boxed_parts([smile[:3], smile[3:]])] == ["😀 1/2", "😀"]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        ((b"\xe5\x9b", b"\xbd"), ("国 1/2", "国 2/2")),
+        (("a 国".encode()[:3], "国".encode()[1:2], "国b".encode()[2:]), ("a·国 1/3", "国 2/3", "国b 3/3")),
+        ((b"a", "한".encode(), b""), ("a", "한", "∅")),
+        ((b"\xe5\x9b", b"b", b"\xff"), ("⟨E5 9B⟩", "b", "⟨FF⟩")),
+        ((), ()),
+    ],
+)
+def test_a_token_that_is_a_part_of_a_character_has_that_character_and_which_part(pieces, expected):
+    assert labels.token_labels(pieces) == expected
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",))), st.lists(st.integers(0, 40), max_size=8))
+def test_however_a_text_is_cut_whole_tokens_keep_their_label_and_parts_have_the_character(text, cuts):
+    whole = text.encode()
+    places = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
+    pieces = [whole[start:stop] for start, stop in pairwise(places)]
+    for piece, found in zip(pieces, labels.token_labels(pieces), strict=True):
+        is_whole = piece.decode("utf-8", "replace").encode() == piece
+        assert found == labels.label(piece) if is_whole else re.search(r" \d/\d$", found)
+        assert found.isprintable()
 
 
 @pytest.mark.parametrize(

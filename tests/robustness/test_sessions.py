@@ -6,7 +6,7 @@ from benchmarks.support.server import PATIENCE, hosting
 from tests.robustness.client import OF_ATLAS, connected
 from tests.robustness.short_lived_host import LEFT
 
-GONE = b"That answer is no longer in memory"
+GONE = b"This answer is no longer in memory"
 
 
 def test_an_answer_goes_with_the_last_session_that_uses_it(tmp_path):

@@ -16,7 +16,7 @@ from analysis.runs.shard import OFFSETS
 from pages.ui.host import cache
 from pages.ui.shared import run_filters, state, url_state
 from pages.ui.shared.run_filters import FILTERS, NUMBER_PATTERN, Filters, groups, marks_facts, passing
-from pages.ui.shared.run_page import STEPS, ChosenAnswers, key_of, put, write
+from pages.ui.shared.run_page import STEPS, ChosenAnswers, default_thresholds, key_of, put, write
 from pages.ui.shared.url_state import (
     ALIGNMENT,
     ALPHA,
@@ -74,6 +74,7 @@ class Asked(Filters):
     added: Annotated[int, one_of(SIZES)] = 5
     first: Name = None
     second: Name = None
+    listed: Annotated[Literal["all", "unclear"], one_of(("all", "unclear"))] = "all"
     above: _Quality = None
     below: _Quality = None
 
@@ -239,8 +240,8 @@ def reading(chosen: Chosen, *, offset: bool, sides: bool, rows: bool, score: boo
                 }
                 st.segmented_control("Which preceding token", OFFSETS, required=True, **options)
             if sides:
-                _threshold("Correct above", url_state.CORRECT, chosen, chosen.thresholds.correct)
-                _threshold("Incorrect below", url_state.INCORRECT, chosen, chosen.thresholds.incorrect)
+                _threshold("Correct above", url_state.CORRECT, chosen, "correct")
+                _threshold("Incorrect below", url_state.INCORRECT, chosen, "incorrect")
             if rows:
                 put(url_state.COUNT, chosen.asked.k)
                 options = {"key": key_of(url_state.COUNT), "on_change": write, "args": (url_state.COUNT, Asked().k)}
@@ -252,13 +253,14 @@ def reading(chosen: Chosen, *, offset: bool, sides: bool, rows: bool, score: boo
             )
 
 
-def _threshold(label: str, name: str, chosen: Chosen, value: float) -> None:
+def _threshold(label: str, name: str, chosen: Chosen, side: Literal["correct", "incorrect"]) -> None:
     """Draw a slider over the qualities of the run that includes the chosen value."""
+    value, usual = (getattr(one, side) for one in (chosen.thresholds, default_thresholds(chosen.run)))
     quality = chosen.run.answers["quality"].to_numpy(float)
     known = np.append(quality[np.isfinite(quality)], [0.0, 1.0, value])
     put(name, value)
     low, high = float(known.min()), float(known.max())
-    options: dict[str, Any] = {"key": key_of(name), "on_change": _write_threshold, "args": (name,)}
+    options: dict[str, Any] = {"key": key_of(name), "on_change": _write_threshold, "args": (name, usual)}
     st.slider(label, low, high, step=(high - low) / (5 * STEPS), **options)
 
 
@@ -284,8 +286,10 @@ def _is_default(chosen: Chosen) -> bool:
     return not any(own[name] for name in _READ)
 
 
-def _write_threshold(name: str) -> None:
-    update_url({name: text_of(st.session_state[key_of(name)])})
+def _write_threshold(name: str, usual: float) -> None:
+    """Write a threshold to the URL, or remove it if it is the default: the slider reports that too as it is opened."""
+    value = st.session_state[key_of(name)]
+    update_url({name: None if value == usual else text_of(value)})
 
 
 def _change_setting(name: str, run: Run) -> None:

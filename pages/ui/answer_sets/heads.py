@@ -26,11 +26,13 @@ from analysis.answer_sets.separation import (
     HeldOut,
     Separation,
     TopHeads,
+    area_of,
     areas_with_interval,
     best_of_layers,
     top_heads,
 )
 from analysis.answer_sets.side_figures import head_answers, head_map, scale_end
+from analysis.answer_sets.sides import sides
 from analysis.answer_sets.tables import separation_table, top_heads_table
 from analysis.answer_sets.word_attention import WordAttention
 from analysis.exports.csv_text import csv_table
@@ -42,6 +44,7 @@ from analysis.methods.added_heads import (
     chosen_sentence,
 )
 from analysis.methods.figures import added_heads_chart, labels_chart
+from analysis.quality.unclear import bounds_sentence, unclear_bounds
 from analysis.runs.manifest import Answerer
 from analysis.runs.opened import TokenChoice
 from pages.ui.answer_sets.choices import ANOTHER_RUN, WHOLE, Asked, Chosen
@@ -65,7 +68,7 @@ from pages.ui.shared.run_page import (
 )
 from rauq.detectors.added_heads import AddedHeads
 from rauq.errors import InvalidInput, RunError
-from rauq.labels import running
+from rauq.labels import number, running
 
 _MAP, _JSON = "heads", "application/json"
 _READ_DETECTOR = """from pathlib import Path
@@ -85,9 +88,9 @@ _HELP = {
 def heads(chosen: Chosen) -> None:
     """Draw the map of all heads, the strongest in detail, the answers of one, and RAUQ with heads added."""
     found, same, half = _separated(chosen, chosen.asked.tokens)
-    more = (sentences.about_directions(found), sentences.about_held_out(half))
+    more = joined(sentences.about_directions(found), sentences.about_held_out(half), sentences.about_length(same))
     about = sentences.about_separation(found, same, chosen.layers)
-    sentence(about, chosen, "" if found.best is None else joined(*more, sentences.about_length(same)))
+    sentence(about, chosen, "" if found.best is None else more, _about_unclear(chosen, found))
     layer, head = _shown(chosen, found)
     _map(chosen, found, (layer, head))
     if found.best is None:
@@ -106,6 +109,18 @@ def heads(chosen: Chosen) -> None:
 
 def _separated(chosen: Chosen, tokens: TokenChoice) -> tuple[Separation, Separation, HeldOut]:
     return head_cache.heads(chosen.run, chosen.rows, chosen.settings.alignment, tokens, chosen.thresholds)
+
+
+def _about_unclear(chosen: Chosen, found: Separation) -> str:
+    """Say what the best head's ROC-AUC is with unclear answers on either side; "" where none is unclear."""
+    if found.best is None:
+        return ""
+    best, groups, values = found.best, chosen.column_of("group"), chosen.means(offset=1)
+    bounds = unclear_bounds(
+        lambda quality: area_of(values, best, sides(quality, chosen.thresholds), groups), chosen.quality, chosen.unclear
+    )
+    in_words = bounds.of(lambda area: number(area, places=2)) if bounds else None
+    return bounds_sentence("ROC-AUC of the best head", in_words)
 
 
 def _shown(chosen: Chosen, found: Separation) -> tuple[int, int]:
@@ -165,7 +180,8 @@ def _table(chosen: Chosen, found: Separation, top: TopHeads, shown: tuple[int, i
     with st.container(horizontal=True):
         save("Table as CSV", "heads.csv", lambda: csv_table(top_heads_table(top, chosen.layers)))
         save("All heads as CSV", "all-heads.csv", lambda: csv_table(separation_table(found, chosen.layers)))
-    st.caption(sentences.top_heads_caption(_words(chosen)))
+    lacking = sentences.strongest_not_chosen(found, top, chosen.layers)
+    st.caption(joined(sentences.top_heads_caption(_words(chosen)), lacking))
 
 
 def _words(chosen: Chosen) -> WordAttention | None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -37,14 +36,14 @@ from analysis.answer_sets.side_figures import (
     head_map,
 )
 from analysis.answer_sets.sides import groups_note
-from analysis.answer_sets.tables import gap_table
+from analysis.answer_sets.tables import best_and_worst_table, calibration_table, gap_table, quality_bins_table
 from analysis.exports.csv_text import csv_columns, csv_table
 from analysis.figures import UNCERTAINTY
-from analysis.methods.comparison import RAUQ
 from analysis.methods.score_ranking import score_sentence, within_sentence
-from analysis.runs.opened import MOST_SAMPLED, Run
+from analysis.methods.unclear import score_bounds_sentence
 from analysis.runs.shard import OFFSETS
 from pages.ui.answer_sets import choices
+from pages.ui.answer_sets.answers import about_setting, answers, has_scores
 from pages.ui.answer_sets.choices import PAGE, Asked, Chosen, View, choose
 from pages.ui.answer_sets.heads import heads
 from pages.ui.host import cache, head_cache
@@ -58,14 +57,12 @@ from pages.ui.shared.run_page import (
     filters,
     key_of,
     open_run,
-    openable,
     run_picker,
     save,
     sentence,
     view_picker,
 )
 from pages.ui.shared.url_state import GOAL, HEADS_GOAL, LAYER, VIEW, update_url
-from rauq.scoring.settings import Settings, is_paper_setting, resolve
 
 _NO_FACTS = (
     "Which tokens are wrong is unknown in this run. It is known for the sets of facts, and for a file that names the "
@@ -199,6 +196,8 @@ def best(chosen: Chosen) -> None:
         f"{best_and_worst_caption(shown, chosen.layer, tokens=chosen.asked.tokens)} Click a row to open the answer in "
         "Inspect. These are the extremes of the run; the view Answers lists all answers."
     )
+    own = chosen.run.answers.iloc[chosen.rows]
+    save("Figure as CSV", "best-and-worst.csv", lambda: csv_table(best_and_worst_table(shown, own)))
 
 
 def gap(chosen: Chosen) -> None:
@@ -228,6 +227,7 @@ def gap(chosen: Chosen) -> None:
         "Attention of the selected head in every layer, each on its own scale. Boxes: interquartile range; whiskers: "
         "90 %. Bold: the interval excludes zero. If boxes overlap, the difference says little about a single answer."
     )
+    save("Figures as CSV", "by-verdict.csv", lambda: csv_table(gap_table(found, chosen.layers, name="layer")))
 
 
 def _choose_layer(chosen: Chosen, figure: go.Figure) -> None:
@@ -264,6 +264,7 @@ def bins(chosen: Chosen) -> None:
         f"{bins_caption(found, correlated)} Groups differ in both, so a correlation over all groups may only "
         f"reflect differences between groups; choose one group to check. {_CLICK}"
     )
+    save("Figure as CSV", "by-quality.csv", lambda: csv_table(quality_bins_table(found, of="attention")))
 
 
 def by_distance(chosen: Chosen) -> None:
@@ -303,14 +304,6 @@ def _by_offset(gaps: Gaps) -> dict[str, list[object]]:
     }
 
 
-_SHOWN = (
-    *("number", "group", "stratum", "error_label", "quality", "by hand", "uncertainty", "num_tokens", "answer"),
-    *("references", "prompt"),
-)
-_HEIGHT = 560  # pixels
-_MOST_LISTED = 1_000  # rows of a large run: a browser takes no million
-
-
 def meaning(chosen: Chosen) -> None:
     """Draw the share of correct answers by score, and the quality of each answer."""
     correct_above = chosen.thresholds.roc
@@ -318,69 +311,27 @@ def meaning(chosen: Chosen) -> None:
     found = cache.calibration(chosen.run, chosen.settings, correct_above, chosen.rows)
     quality = chosen.quality
     ranked = cache.score_ranking(chosen.run, uncertainty, chosen.rows, chosen.thresholds)
+    bounds = score_bounds_sentence(cache.score_bounds(chosen.run, uncertainty, chosen.rows, chosen.thresholds))
     ranking = sentences.joined(score_sentence(ranked), within_sentence(ranked))
-    sentence(sentences.about_meaning(found, uncertainty), chosen, ranking)
+    sentence(sentences.about_meaning(found, uncertainty), chosen, ranking, bounds)
     left, right = st.columns(2, gap="medium")
     with left:
         chart(calibration_chart(found, dark=is_dark()), "what_a_score_means", "Share of correct answers by uncertainty")
         st.caption(
             f"Share of correct answers (quality above {correct_above:g}) at each score: a smooth curve with 95 % "
-            f"intervals, too narrow at a sudden step; n = {found.n:,}. {_setting(chosen)} For ranking, not a "
+            f"intervals, too narrow at a sudden step; n = {found.n:,}. {about_setting(chosen)} For ranking, not a "
             "probability: other prompts have other shares."
         )
     with right:
-        bins = quality_bins(uncertainty, quality, clusters=chosen.run.clusters[chosen.rows])
-        figure = quality_bins_chart(bins, title="uncertainty", colour=UNCERTAINTY, dark=is_dark())
+        tenths = quality_bins(uncertainty, quality, clusters=chosen.run.clusters[chosen.rows])
+        figure = quality_bins_chart(tenths, title="uncertainty", colour=UNCERTAINTY, dark=is_dark())
         clickable(figure, "quality_by_score", "Quality of each answer by its uncertainty, with bin means", chosen)
         st.caption(
             "Each answer, and the mean quality in tenths of the scores. Click a point to open the answer in Inspect."
         )
-
-
-def answers(chosen: Chosen) -> None:
-    """Draw the answers in a table, the least confident first."""
-    table = _table(chosen)
-    shown = "" if len(table) == len(chosen.rows) else f", the first {len(table):,} of them"
-    sentence(f"{len(chosen.rows):,} answers, the least confident first{shown}", chosen)
-    note = f"{_setting(chosen)} Higher is less confident; undefined scores come last."
-    openable(table, "answers", chosen, note, height=_HEIGHT)
-
-
-def _table(chosen: Chosen) -> pd.DataFrame:
-    """Return one row per answer, its index the position among those chosen; empty columns are left out.
-
-    Of a large run only the first rows are returned.
-    """
-    uncertainty = _uncertainty(chosen)
-    ordered = pd.Series(uncertainty).sort_values(ascending=False).index.to_numpy()
-    first = np.sort(ordered[: len(ordered) if len(ordered) <= MOST_SAMPLED else _MOST_LISTED])
-    table = chosen.run.answers.iloc[chosen.rows[first]].set_axis(first)
-    table["uncertainty"] = uncertainty[first]
-    verdicts = np.where(table["quality"] == 1, "correct", "incorrect")
-    table["by hand"] = np.where(table["corrected"], verdicts, "")
-    table["references"] = table["references"].map(" | ".join)
-    said = [name for name in _SHOWN if table[name].dtype.kind in "if" or (table[name] != "").any()]
-    return table[said].rename(columns={"num_tokens": "tokens"}).sort_values("uncertainty", ascending=False)
-
-
-def _has_scores(run: Run, settings: Settings) -> bool:
-    """Return whether a run stores the scores of its answers under these settings."""
-    return RAUQ in run.methods and is_paper_setting(resolve(settings, run.answerer.kind), run.answerer.kind)
-
-
-def _uncertainty(chosen: Chosen) -> np.ndarray:
-    """Return the score of each answer (n,): of a large run the one that was stored, else that of the settings."""
-    if len(chosen.run.answers) > MOST_SAMPLED:
-        return chosen.run.uncertainty(RAUQ)[chosen.rows]
-    return cache.scores(chosen.run, chosen.settings)[chosen.rows]
-
-
-def _setting(chosen: Chosen) -> str:
-    settings = resolve(chosen.settings, chosen.run.answerer.kind)
-    papers = (
-        "the paper's setting" if is_paper_setting(settings, chosen.run.answerer.kind) else "not the paper's setting"
-    )
-    return f"Scored by {settings.signal}, alpha {settings.alpha:g}, {settings.alignment}: {papers}."
+    with st.container(horizontal=True):
+        save("Curve as CSV", "meaning.csv", lambda: csv_table(calibration_table(found)))
+        save("Tenths as CSV", "tenths.csv", lambda: csv_table(quality_bins_table(tenths, of="uncertainty")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -459,7 +410,7 @@ def show_run(name: str) -> None:
     usual, settings = default_thresholds(run), choices.settings(run)
     asked = choices.asked(run, usual)
     spec = _VIEW_SPECS[asked.view]
-    if not (spec.draw is answers and _has_scores(run, settings)):
+    if not (spec.draw is answers and has_scores(run, settings)):
         run = cache.sampled(run)
     chosen = choose(name, run, asked, settings, usual)
     _controls(columns[1:], chosen, spec)

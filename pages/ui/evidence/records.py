@@ -129,7 +129,7 @@ def _claim(claim: Claim, record: Record) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         with st.container(gap=None):
             verdicts = sentences.verdict_counts(record.bounds)
-            st.caption(f"{claim.topic}. Bounds: {verdicts}." if verdicts else claim.topic)
+            st.caption(f"{claim.topic}. {verdicts}" if verdicts else claim.topic)
             st.text(printable(record.finding))
         # a link to the page that is shown would leave the URL as it is
         st.button(

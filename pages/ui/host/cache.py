@@ -17,6 +17,7 @@ from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.store import Queue, raise_if_stopped, store
 from rauq.checkpoints.memory import give_back
 from rauq.labels import size
+from rauq.scoring.score import Measure
 from rauq.scoring.settings import Settings, Signal
 from rauq.trace.batch import Blocks
 from rauq.trace.trace import Alignment
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from analysis.methods.comparison import Comparison, Group, Metric
     from analysis.methods.score_ranking import Simple
     from analysis.quality.judgement import Thresholds
+    from analysis.quality.unclear import UnclearBounds
     from analysis.runs.opened import Picks, Run, TokenChoice
     from analysis.runs.timings import Cost
     from rauq.arguments import Cancel, OnProgress
@@ -235,15 +237,15 @@ def calibration(run: "Run", settings: Settings, correct_above: float, rows: np.n
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
-def reference_scores(run: "Run", settings: Settings) -> "ReferenceScores":
-    """Return what an answer of the run's model is compared with under these settings.
+def reference_scores(run: "Run", settings: Settings, by: Measure = "rauq") -> "ReferenceScores":
+    """Return what an answer of the run's model is compared with, by RAUQ under these settings or by surprisal.
 
     Raises:
         InvalidInput: the settings need layers that the run does not store, or another part than its answers.
     """
     from analysis.runs import reference
 
-    return reference.reference_scores(run, settings, scored=batch(run, settings.alignment))
+    return reference.reference_scores(run, settings, by=by, scored=batch(run, settings.alignment))
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
@@ -264,6 +266,26 @@ def comparison(run: "Run", rows: np.ndarray, metric: "Metric") -> "Comparison":
     answers = run.answers.iloc[rows].reset_index(drop=True)
     groups, thresholds = _groups(run, rows), usual_thresholds(run)
     return compare(answers, run.methods, groups, metric=metric, thresholds=thresholds)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+def comparison_bounds(run: "Run", rows: np.ndarray, metric: "Metric") -> "UnclearBounds[Comparison] | None":
+    """Compare the methods of a run with all unclear ones of its answers `rows` (n,) as correct, and as incorrect."""
+    from analysis.methods.unclear import comparison_bounds as bounds
+
+    answers = run.answers.iloc[rows].reset_index(drop=True)
+    return bounds(answers, run.methods, _groups(run, rows), metric=metric, thresholds=usual_thresholds(run))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+def score_bounds(
+    run: "Run", uncertainty: np.ndarray, rows: np.ndarray, thresholds: "Thresholds"
+) -> "UnclearBounds[tuple[Comparison, ...]] | None":
+    """Rank the answers as `score_ranking` does, with all unclear ones as correct, and as incorrect."""
+    from analysis.methods.unclear import score_bounds as bounds
+
+    answers = run.answers.iloc[rows]
+    return bounds(answers, uncertainty, thresholds=thresholds)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))

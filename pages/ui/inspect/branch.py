@@ -17,7 +17,7 @@ from pages.ui.shared import answers, state
 from pages.ui.shared.model_form import model_of
 from pages.ui.shared.url_state import DEFAULT_TOKENS, KEPT
 from rauq.errors import InvalidInput, RauqError
-from rauq.labels import label, number, running
+from rauq.labels import number, running, token_labels
 from rauq.scoring.report import selected_heads, why_empty
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings
@@ -192,7 +192,7 @@ def branch_payload(trace: Trace, before: Score, branch_trace: Trace, token: int)
         "choice": ids.index(chosen) if chosen in ids else None,
         "before": _ending(running("".join(branch_trace.answer_tokens[:token]))),
         "text": running("".join(branch_trace.answer_tokens[token:])),
-        "tokens": [label(piece, longest=_LONGEST_LABEL) for piece in branch_trace.pieces],
+        "tokens": list(token_labels(branch_trace.pieces, longest=_LONGEST_LABEL)),
         "kept": answers.keep(branch_trace),
     }
     try:

@@ -5,6 +5,7 @@ The reference: what the score is compared with, another choice, the calibration,
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,9 @@ import numpy as np
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from analysis.calibration import share_in_words
+from analysis.exports.file_names import file_name
 from analysis.one_answer.standing import rank_in_words, standing
+from analysis.one_answer.statements import Statements
 from pages.ui.host import hosting, jobs
 from pages.ui.host.store import MOST_ANSWERS_BYTES
 from pages.ui.inspect.added_heads import added_heads_field
@@ -29,6 +31,7 @@ from pages.ui.inspect.reference import (
     model_of,
     reference,
     settled,
+    share_near,
     table,
 )
 from pages.ui.shared import model_form, selection, url_state
@@ -39,6 +42,7 @@ from pages.ui.shared.url_state import LONGEST, RUN, VIEW
 from rauq.errors import RauqError
 from rauq.labels import lines, running, size
 from rauq.recorded.scores import ReferenceScores
+from rauq.scoring.report import was_given
 from rauq.scoring.score import Score
 from rauq.trace.attribution import weight_name
 from rauq.trace.trace import Trace
@@ -48,8 +52,10 @@ if TYPE_CHECKING:
 
 OPEN = "drawer"  # key of the name of the drawer that is open
 REFERENCE, EXPORT = "reference", "export"
-_FILE = "answer.safetensors"
-_WEIGHTS = "application/octet-stream"
+_TRACE = "answer.safetensors"
+_TYPES: Mapping[str, str] = MappingProxyType(
+    {"safetensors": "application/octet-stream", "html": "text/html", "csv": "text/csv"}
+)
 
 
 def drawer_links(name: str, trace: Trace) -> None:
@@ -63,8 +69,8 @@ def drawer_links(name: str, trace: Trace) -> None:
     _drawer_button(EXPORT, "Export")
 
 
-def open_drawer(trace: Trace, score: Score) -> None:
-    """Draw the drawer that is open, if one is; `trace` includes the user's marks."""
+def open_drawer(trace: Trace, score: Score, *, said: Callable[[], Statements]) -> None:
+    """Draw the drawer that is open, if one is; `trace` includes the user's marks, `said` returns what the page says."""
     name = st.session_state.get(OPEN)
     if name not in {REFERENCE, EXPORT}:
         return
@@ -73,15 +79,15 @@ def open_drawer(trace: Trace, score: Score) -> None:
             _reference_panel(trace, score)
             added_heads_field()
         else:
-            _exports(trace, score)
+            _exports(trace, score, said)
         st.button("Close", key="close_drawer", type="tertiary", on_click=_toggle, args=(name,))
 
 
-def _exports(trace: Trace, score: Score) -> None:
+def _exports(trace: Trace, score: Score, said: Callable[[], Statements]) -> None:
     st.markdown("**Copy link**")
     _link(trace)
     st.markdown("**Download**")
-    _downloads(trace, score)
+    _downloads(trace, score, said)
     st.markdown("**Python code that reproduces this score**")
     _python(trace, score)
 
@@ -128,20 +134,20 @@ def _about_link(found: str) -> str:
     return lasts + "The prompt is too long for a link, so download the trace to keep the answer."
 
 
-def _downloads(trace: Trace, score: Score) -> None:
+def _downloads(trace: Trace, score: Score, said: Callable[[], Statements]) -> None:
+    name = partial(file_name, trace)
     with st.container(horizontal=True):
-        _download("Trace", trace.to_bytes, _FILE, _WEIGHTS, "Everything in one file, to open here or in Python.")
-        _download(
-            "Report", lambda: _report(trace, score), "report.html", "text/html", "An HTML page that opens offline."
-        )
-        _download("Token numbers", lambda: _numbers(trace, score), "tokens.csv", "text/csv", "One row per token.")
-        _download(
-            "Selected heads", lambda: _heads(trace, score), "heads.csv", "text/csv", "One row per layer used by RAUQ."
-        )
+        _download("Trace", trace.to_bytes, name(_TRACE), "Everything in one file, to open here or in Python.")
+        report = partial(_report, trace, score, said)
+        _download("Report", report, name("report.html"), "An HTML page that opens offline.")
+        _download("Token numbers", partial(_numbers, trace, score), name("tokens.csv"), "One row per token.")
+        heads = partial(_heads, trace, score)
+        _download("Selected heads", heads, name("heads.csv"), "One row per layer used by RAUQ.")
 
 
-def _download(label: str, make: Callable[[], str | bytes], name: str, mime: str, explanation: str) -> None:
-    st.download_button(label, make, name, mime, key=f"download_{name}", on_click="ignore", help=explanation)
+def _download(label: str, make: Callable[[], str | bytes], name: str, explanation: str) -> None:
+    mime = _TYPES[name.rpartition(".")[2]]
+    st.download_button(label, make, name, mime, key=f"download_{label}", on_click="ignore", help=explanation)
 
 
 def _numbers(trace: Trace, score: Score) -> str:
@@ -156,17 +162,17 @@ def _heads(trace: Trace, score: Score) -> str:
     return selected_heads_csv(score, weight=weight_name(trace.attribution))
 
 
-def _report(trace: Trace, score: Score) -> str:
+def _report(trace: Trace, score: Score, said: Callable[[], Statements]) -> str:
     from analysis.exports.html_report import html_report
 
-    return html_report(trace, score, dark=is_dark())
+    return html_report(trace, score, said=said(), dark=is_dark())
 
 
 def _python(trace: Trace, score: Score) -> None:
     from analysis.exports.python_code import python_code
 
     st.caption("This code gives the same score. Save the trace in the same folder, under the name below.")
-    st.code(python_code(trace, score, trace_file=_FILE), language=None)
+    st.code(python_code(trace, score, trace_file=file_name(trace, _TRACE)), language=None)
 
 
 def _figures(trace: Trace, score: Score) -> None:
@@ -180,7 +186,7 @@ def _figures(trace: Trace, score: Score) -> None:
     for drawing in drawings(trace, score, view, dark=is_dark()):
         key = f"figure_{drawing.name.replace('-', '_')}"
         st.header(drawing.heading, anchor=False)
-        st.plotly_chart(drawing.figure, key=key, config=buttons(drawing.name), alt=drawing.heading)
+        st.plotly_chart(drawing.figure, key=key, config=buttons(file_name(trace, drawing.name)), alt=drawing.heading)
         st.caption(drawing.caption)
 
 
@@ -249,7 +255,8 @@ def _rank(score: Score, scores: ReferenceScores, name: str) -> None:
         return
     about = about_reference(score, scores, name)
     curve = calibration(scores)
-    st.text(f"{rank_in_words(ranked)}. {share_in_words(curve, score.uncertainty)} {about}")
+    rank = rank_in_words(ranked, written=scores.written)
+    st.text(f"{rank}. {share_near(score, scores)} {about}")
     if curve.reason:
         return
     figure = calibration_chart(curve, score=score.uncertainty, dark=is_dark())
@@ -296,12 +303,11 @@ def _follow(trace: Trace, name: str) -> bool:
 
 def _new(trace: Trace) -> None:
     """Draw the form of a new run of this model: which questions, and how many."""
-    from analysis.datasets.names import FACT_FORMS, load
+    from analysis.datasets.names import load
 
-    is_embedded = trace.model == ATLAS
-    offered = _EMBEDDED if is_embedded else FACT_FORMS
-    st.text(f"{running(trace.model)} answers questions; {_EXACT if is_embedded else _FACTS}.")
-    key = f"{_FORM}_{ATLAS}" if is_embedded else _FORM
+    kind_of, offered, about = _offered(trace)
+    st.text(about)
+    key = f"{_FORM}{kind_of}"
     form = st.selectbox("Questions", list(offered), key=key, format_func=offered.__getitem__, persist_state="session")
     data = load(form, kind=trace.kind)
     most = min(len(data.examples), hosting.limits().rows)
@@ -312,6 +318,19 @@ def _new(trace: Trace) -> None:
     st.button("Start", key="start_reference", on_click=_start, args=(trace, key))
     if (error := st.session_state.pop(_PROBLEM, None)) is not None:
         show_error(error)
+
+
+def _offered(trace: Trace) -> tuple[str, Mapping[str, str], str]:
+    """The data sets of a new reference, and what the model does with them, under a name for this choice."""
+    from analysis.datasets.names import FACT_FORMS, WRITTEN
+
+    model = running(trace.model)
+    if was_given(trace):
+        about = f"{model} reads a right and a wrong written answer to each question."
+        return "_written", {WRITTEN: "Written answers about facts, half of them correct"}, about
+    if trace.model == ATLAS:
+        return f"_{ATLAS}", _EMBEDDED, f"{model} answers questions; {_EXACT}."
+    return "", FACT_FORMS, f"{model} answers questions; {_FACTS}."
 
 
 def time_in_words(speed: float | None, count: int, tokens: int) -> str:

@@ -3,13 +3,14 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-import rauq
+from analysis.one_answer.statements import Statements
 from pages.ui.host import hosting
 from pages.ui.host.jobs import Job, Request, poll_seconds
 from pages.ui.host.store import store
@@ -30,12 +31,14 @@ from pages.ui.inspect.form import EXAMPLES, run, show_messages, take, task_name
 from pages.ui.inspect.linked_views import live_views, payload, show_views
 from pages.ui.inspect.reference import Reference, finish_reference, front, judged_payload, reference
 from pages.ui.inspect.remedies import has_template, offer_remedies
-from pages.ui.inspect.settings import more_attention, offer_probability, scoring_drawer, take_more_attention
+from pages.ui.inspect.settings import more_attention, offer_surprisal, scoring_drawer, take_more_attention
+from pages.ui.inspect.statements import statements
 from pages.ui.inspect.verdict import apply_event, known_verdict, verdict_payload
 from pages.ui.shared import answers, selection, state, url_state
 from pages.ui.shared.answer_fields import end_of_form, sampling_of_form
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import printable, show_error
+from pages.ui.shared.measure import scored as measured
 from pages.ui.shared.model_form import chosen_model, model_details, model_of
 from pages.ui.shared.url_state import ASKS, DEFAULT_TOKENS, EXAMPLE, FROM, KEPT, NUMBER, OF_RUN, RUN, Asked
 from rauq.checkpoints.kinds import find_preset
@@ -118,7 +121,7 @@ def inspect_page() -> None:
 
 def _scored(shown: Shown) -> Scored:
     try:
-        return Scored(shown=shown, score=rauq.score(shown.trace, state.settings(shown.trace)))
+        return Scored(shown=shown, score=measured(shown.trace))
     except RauqError as error:
         return Scored(shown=shown, score=None, problem=error)
 
@@ -139,6 +142,8 @@ def _main(scored: Scored | None, request: Request, *, is_new: bool) -> None:
         show_error(scored.problem)
     elif asked := form.asked_by_link():
         linked_request(asked, request, is_new=is_new)
+    elif KEPT in st.query_params:
+        answer_gone()
     else:
         empty_state()
 
@@ -159,12 +164,17 @@ def _bar(scored: Scored | None, request: Request, *, live: Job | None) -> DeltaG
         _drawers(None if live else scored)
     form.answer_fields_row()
     if scored and scored.score and not live:
-        open_drawer(_marked(scored.shown), scored.score)
+        open_drawer(_marked(scored.shown), scored.score, said=partial(_said, scored.shown, scored.score))
     return count
 
 
 def _marked(shown: Shown) -> Trace:
     return replace(shown.trace, wrong=state.wrong_tokens(shown.trace))
+
+
+def _said(shown: Shown, score: Score) -> Statements:
+    verdict = known_verdict(shown.name, shown.trace, shown.recorded)
+    return statements(shown.trace, score, reference(shown.trace, score), verdict)
 
 
 def _drawers(scored: Scored | None) -> None:
@@ -176,7 +186,7 @@ def _drawers(scored: Scored | None) -> None:
 def current() -> Shown | None:
     """Return the answer to show: that of a job that has just ended, or the URL's, or the first recorded one.
 
-    None if the URL asks for an answer that does not exist yet, or if there are no recordings.
+    None if the URL asks for an answer that does not exist yet, or not any more, or if there are no recordings.
 
     Raises:
         TraceFileError: a recorded file is damaged.
@@ -192,9 +202,7 @@ def current() -> Shown | None:
     if (name := st.query_params.get(KEPT)) is not None:
         if (trace := answers.find(name)) is not None:
             return _in_form(Shown(name=f"{KEPT}:{name}", trace=trace))
-        if form.asked_by_link() is None:  # else the page says so beside the prompt of the link
-            url_state.drop(KEPT)
-            state.notify("That answer is no longer in memory. Generate it again, or open its saved trace.")
+        return None
     return None if form.asked_by_link() else _recorded()
 
 
@@ -244,6 +252,18 @@ def empty_state() -> None:
             st.caption(example.what_to_see)
 
 
+def answer_gone() -> None:
+    """Say that the answer of the address is gone, and how to make it again; the address keeps its name."""
+    st.title("This answer is no longer in memory", anchor=False)
+    st.write(
+        "The app keeps answers in memory, until it restarts or newer answers need the room. The address above holds "
+        "the name of the answer, not its prompt. To see the answer again, open the link of *Export*, *Copy link*, "
+        "which holds the prompt; open its saved trace under *More*; or type the prompt above and generate it again."
+    )
+    if recordings := state.recordings():
+        st.button("Show a recorded answer", key="leave_gone", on_click=state.open_recorded, args=(recordings[0],))
+
+
 def linked_request(asked: Asked, request: Request, *, is_new: bool) -> None:
     """Show the prompt of a link, which only the user can run; `is_new`: it has not been run yet."""
     is_gone = KEPT in st.query_params
@@ -283,7 +303,7 @@ def _score_so_far(trace: Trace | None) -> Score | None:
     if trace is None:
         return None
     try:
-        return rauq.score(trace, state.settings(trace))
+        return measured(trace)
     except RauqError:
         return None
 
@@ -370,7 +390,7 @@ def show_answer(shown: Shown, score: Score) -> None:
     """Show a scored answer."""
     offer_remedies(shown.trace, score)
     offer_other_kind(shown.trace)
-    offer_probability(shown.trace, score.settings)
+    offer_surprisal(shown.trace, score)
     if shown.trace.messages[:-1]:
         show_messages("Conversation so far", shown.trace.messages)
     selected = selection.chosen(shown.trace)

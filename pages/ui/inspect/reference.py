@@ -13,6 +13,7 @@ import streamlit as st
 from analysis.calibration import Calibration, calibrate, share_in_words
 from analysis.figures import outcomes
 from analysis.one_answer.standing import rank_in_words, standing, worth_in_words
+from analysis.quality.unclear import about_unclear, bounds_sentence, unclear_bounds
 from pages.ui.host import cache, runs
 from pages.ui.shared import url_state
 from pages.ui.shared.errors import message_text
@@ -20,8 +21,8 @@ from pages.ui.shared.selection import Chosen
 from pages.ui.shared.url_state import REFERENCE, RUN
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import number, running
-from rauq.recorded.scores import ReferenceHeads, ReferenceScores, scores_of
-from rauq.scoring.report import shown_layer
+from rauq.recorded.scores import WRITTEN, ReferenceHeads, ReferenceScores, scores_of
+from rauq.scoring.report import shown_layer, was_given
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings, resolve, window
 from rauq.trace.trace import Trace
@@ -35,6 +36,14 @@ NO_REFERENCE = (
     "No rank: there are no other answers of this model to compare with. Make a reference, or score a data set on the "
     "page Runs."
 )
+NO_WRITTEN = (
+    "No rank: this model has read no other written answers to compare with. Make a reference: it reads some in minutes."
+)
+BY_RAUQ = (
+    "No rank: the written answers of the table are scored by the largest surprisal. Score by it, or make a reference, "
+    "which follows the settings."
+)
+OTHERS_ANSWERS = "No rank: the answers of the run {} were {}, and this one was {}."
 OTHER_SETTING = (
     "No rank: the reference answers are scored with the paper's setting. Reset to it, or make a reference, which "
     "follows the settings."
@@ -88,14 +97,20 @@ def finish_reference(trace: Trace, score: Score) -> None:
     if not found.run:
         found = _among_runs(trace, score)
     if found.pending:
-        _of_run(found.run, score)
+        _of_run(found.run, trace, score)
         read = (found.run, score.settings)
         st.session_state[_READ] = (*st.session_state.get(_READ, ()), read)[-_MOST_READ:]
     st.rerun()
 
 
 def table(trace: Trace, score: Score) -> Reference | None:
-    """The table that came with the app, if there is one of this model and of these settings."""
+    """The table that came with the app, if there is one of this model and of these settings.
+
+    That of written answers, where the model did not write this one either.
+    """
+    if was_given(trace):
+        read = scores_of(trace, WRITTEN) if score.by == "surprisal" else None
+        return Reference(scores=read, name="the table of written answers that came with the app") if read else None
     kept = scores_of(trace)
     if kept is None or resolve(score.settings, trace.kind) != resolve(Settings(), trace.kind):
         return None
@@ -103,8 +118,14 @@ def table(trace: Trace, score: Score) -> Reference | None:
 
 
 def settled(trace: Trace) -> "list[Listed]":
-    """Return the runs with answers of the same weights and kind of prompt, except those that a job is changing."""
+    """Return the runs with answers of the same weights and kind of prompt, except those that a job is changing.
+
+    Where somebody else wrote this answer, those in which the model reads written answers, and its own run; else others.
+    """
+    from analysis.datasets.names import WRITTEN as WRITTEN_SET
     from analysis.runs.job import WORKING
+
+    given, own = was_given(trace), st.query_params.get(RUN)
 
     return [
         listed
@@ -112,6 +133,7 @@ def settled(trace: Trace) -> "list[Listed]":
         if listed.manifest is not None
         and (model := listed.manifest.answerer) is not None
         and (model.name, model.revision, model.kind) == model_of(trace)
+        and (listed.name == own or (listed.manifest.request.data == WRITTEN_SET) == given)
         and listed.status is not None
         and listed.status.state not in WORKING
         and listed.status.saved > listed.status.failed
@@ -162,10 +184,16 @@ def _among_runs(trace: Trace, score: Score) -> Reference:
     kept = table(trace, score)
     name = _preferred(trace, has_table=kept is not None)
     if name == TABLE:
-        return kept or Reference(reason=NO_REFERENCE if scores_of(trace) is None else OTHER_SETTING)
+        return kept or Reference(reason=_why_no_table(trace))
     if (name, score.settings) not in st.session_state.get(_READ, ()):
         return Reference(run=name, reason=f"Comparing with the run {name} …", pending=True)
-    return _of_run(name, score)
+    return _of_run(name, trace, score)
+
+
+def _why_no_table(trace: Trace) -> str:
+    if was_given(trace):
+        return NO_WRITTEN if scores_of(trace, WRITTEN) is None else BY_RAUQ
+    return NO_REFERENCE if scores_of(trace) is None else OTHER_SETTING
 
 
 def _preferred(trace: Trace, *, has_table: bool) -> str:
@@ -187,21 +215,26 @@ def _preferred(trace: Trace, *, has_table: bool) -> str:
     return found or (TABLE if has_table or not at_hand else at_hand[0])
 
 
-def _of_run(name: str, score: Score) -> Reference:
+def _of_run(name: str, trace: Trace, score: Score) -> Reference:
     """Compare with a run under the settings of the score, or say why that is not possible."""
     found = Reference(name=f"the run {name}", run=name)
     try:
         if (folder := runs.folder(name)) is None:
             return replace(found, reason=f"No rank: run {name} not found.")
         run = cache.sampled(cache.run(folder))
-        _check(run, name, score)
+        _check(run, name, trace, score)
         about = found.name if run.whole is None else f"a seeded sample of {found.name}"
-        return replace(found, name=about, scores=cache.reference_scores(run, score.settings))
+        return replace(found, name=about, scores=cache.reference_scores(run, score.settings, score.by))
     except RauqError as error:
         return replace(found, reason=message_text(error))
 
 
-def _check(run: "Run", name: str, score: Score) -> None:
+def _check(run: "Run", name: str, trace: Trace, score: Score) -> None:
+    from analysis.runs.reference import is_written
+
+    if (written := is_written(run)) != was_given(trace):
+        words = {True: "written by others", False: "generated"}
+        raise InvalidInput(OTHERS_ANSWERS.format(name, words[written], words[not written]))
     if score.settings.part != "answer":
         raise InvalidInput(OTHER_PART)
     kept = window(score.settings, captured=run.stored_layers, num_layers=run.answerer.num_layers)
@@ -215,12 +248,13 @@ UNDEFINED = "No rank: the score is undefined."
 def judged_payload(trace: Trace, score: Score, reference: Reference) -> dict[str, Any]:
     """Return what the reference says of the score, its tokens and the heads."""
     scores = reference.scores
-    kept = (scores or scores_of(trace)) if score.settings.alignment == "predicting" else None  # whatever the alpha
+    is_own = score.settings.alignment == "predicting" and not was_given(trace)
+    kept = (scores or scores_of(trace)) if is_own else None  # whatever the alpha
     return {
         "standing": _standing(score, reference),
         "heads": None if kept is None else _heads(kept, trace),
         "underline": None if scores is None else scores.token_collapse,
-        "underlineNote": "" if scores is None else _underline_note(scores),
+        "underlineNote": "" if scores is None else _underline_note(scores, score),
         "worth": "" if scores is None or scores.weak_point is None else worth_in_words(scores.weak_point),
         "outcomes": {name: [look.colour for look in outcomes(dark=name == "dark")] for name in ("light", "dark")},
     }
@@ -246,11 +280,11 @@ def _heads(kept: ReferenceScores, trace: Trace) -> dict[str, Any] | None:
     }
 
 
-def _underline_note(scores: ReferenceScores) -> str:
+def _underline_note(scores: ReferenceScores, score: Score) -> str:
     if scores.token_collapse is None:
         return ""
-    limit = number(scores.token_collapse, places=2)
-    return f"Underlined: words with a collapse beyond {limit} nats, which one in five tokens of the reference exceeds."
+    limit, what = number(scores.token_collapse, places=2), "surprisal" if score.by == "surprisal" else "collapse"
+    return f"Underlined: words with a {what} beyond {limit} nats, which one in five tokens of the reference exceeds."
 
 
 def _standing(score: Score, reference: Reference) -> dict[str, Any]:
@@ -261,8 +295,8 @@ def _standing(score: Score, reference: Reference) -> dict[str, Any]:
     if found is None:
         return {"reason": UNDEFINED}
     return {
-        "rank": rank_in_words(found),
-        "nearest": share_in_words(calibration(scores), score.uncertainty),
+        "rank": rank_in_words(found, written=scores.written),
+        "nearest": share_near(score, scores),
         "caution": caution(score, scores),
         "about": about_reference(score, scores, reference.name),
         "uncertainty": found.uncertainty,
@@ -278,13 +312,29 @@ def calibration(scores: ReferenceScores) -> Calibration:
     return calibrate(np.array(scores.uncertainties), np.array(scores.correct, dtype=float), clusters=clusters)
 
 
+def share_near(score: Score, scores: ReferenceScores) -> str:
+    """How many answers of the reference near a score are correct, beside how many of all are, and are unclear."""
+    near = share_in_words(calibration(scores), score.uncertainty, written=scores.written)
+    return " ".join(filter(None, (near, _unread(scores))))
+
+
+def _unread(scores: ReferenceScores) -> str:
+    """How many answers of the reference are unclear, and what they could change; "" where none is."""
+    unclear = np.append(np.zeros(len(scores.correct)), np.ones(scores.unclear))
+    found = unclear_bounds(np.mean, np.append(scores.correct, np.full(scores.unclear, np.nan)), unclear)
+    if found is None:
+        return ""
+    share = bounds_sentence("Share correct", found.of(lambda share: f"{100 * share:.0f} %"))
+    return f"{about_unclear(found.count)} {share}"
+
+
 def ranked(uncertainty: float | None, reference: Reference) -> str:
     """How an uncertainty ranks among the reference; empty where it has no rank."""
     scores = reference.scores
     if scores is None or uncertainty is None:
         return ""
     found = standing(uncertainty, np.array(scores.uncertainties), np.array(scores.correct))
-    return "" if found is None else rank_in_words(found)
+    return "" if found is None else rank_in_words(found, written=scores.written)
 
 
 def caution(score: Score, scores: ReferenceScores) -> str:
@@ -297,9 +347,12 @@ def caution(score: Score, scores: ReferenceScores) -> str:
 
 def about_reference(score: Score, scores: ReferenceScores, name: str) -> str:
     """Say which answers a score is compared with, and what the score is for."""
+    model, data = running(scores.model), running(scores.data)
+    read = f"written answers that {model} read, data set {data}" if scores.written else ""
+    what = "Largest surprisal" if score.by == "surprisal" else "RAUQ"
     return (
-        f"Reference: {running(name)}, answers of {running(scores.model)} to the data set {running(scores.data)}. "
-        f"RAUQ {number(score.uncertainty, places=2)}: for ranking, not a probability."
+        f"Reference: {running(name)}, {read or f'answers of {model} to the data set {data}'}. "
+        f"{what} {number(score.uncertainty, places=2)}: for ranking, not a probability."
     )
 
 

@@ -28,7 +28,7 @@ def offer_remedies(trace: Trace, score: Score) -> None:
     """Offer what helps if the scored part has no text."""
     found = empty_answer(trace, score.settings.part)
     for remedy in found.remedies if found else ():
-        if (offered := _offer(remedy, trace, score)) is not None:
+        if (offered := _offer(remedy, trace)) is not None:
             with st.container(horizontal=True, vertical_alignment="center", key=f"remedy_{remedy}"):
                 st.caption(offered.about, width="content")
                 st.button(offered.label, key=f"take_{remedy}", on_click=offered.act)
@@ -40,10 +40,10 @@ def has_template(trace: Trace) -> bool:
     return trace.chat_applied or (lm is not None and bool(lm.tokens.tokenizer.chat_template))
 
 
-def _offer(remedy: Remedy, trace: Trace, score: Score) -> _Offer | None:
+def _offer(remedy: Remedy, trace: Trace) -> _Offer | None:
     if remedy == "whole":
         about = "No mark says where thinking ends: if this text is the answer, score it as that."
-        return _Offer("Score the whole text as the answer", about, lambda: _score_whole(trace, score))
+        return _Offer("Score the whole text as the answer", about, lambda: _score_whole(trace))
     if trace.stop_reason == "given" or chosen_model().name != trace.model:
         return None
     limit = int(st.session_state.get(state.LIMIT, DEFAULT_TOKENS))
@@ -63,8 +63,8 @@ def _offer(remedy: Remedy, trace: Trace, score: Score) -> _Offer | None:
     return None
 
 
-def _score_whole(trace: Trace, score: Score) -> None:
-    state.change_settings(replace(score.settings, part="all"), trace.kind)
+def _score_whole(trace: Trace) -> None:
+    state.change_settings(replace(state.settings(trace), part="all"), trace.kind)
 
 
 def _again(changes: Mapping[str, object]) -> None:

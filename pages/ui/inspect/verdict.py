@@ -10,7 +10,7 @@ import streamlit as st
 from pages.ui.host.hosting import without_folders
 from pages.ui.shared.errors import printable
 from pages.ui.shared.url_state import RUN
-from pages.ui.shared.verdicts import RunVerdict, correct_in_run, find_verdict
+from pages.ui.shared.verdicts import RunVerdict, find_verdict, mark_in_run
 from rauq.errors import RauqError
 from rauq.labels import running, shortened
 from rauq.recorded.answers import Recorded
@@ -103,11 +103,11 @@ def _of_run(name: str) -> Verdict:
 
 def _source(run: str, found: RunVerdict) -> str:
     named = shortened(running(run), longest=_LONGEST_NAME)
-    if found.by_hand:
-        return f"{_SET}, in the run {named}"
     if found.correct is not None:
-        return f"of the run {named}"
-    reason = f"not judged: {found.reason}" if found.reason else "neither correct nor incorrect"
+        return f"{_SET}, in the run {named}" if found.by_hand else f"of the run {named}"
+    reason = found.reason or "neither correct nor incorrect"
+    if found.reason and not (found.by_hand or found.unclear):
+        reason = f"not judged: {reason}"
     return shortened(f"{reason}, in the run {named}", longest=_LONGEST_REASON)
 
 
@@ -133,7 +133,7 @@ def overrule(name: str, verdict: ByUser | None) -> None:
         _keep(name, verdict=verdict)
         return
     try:
-        correct_in_run(run, int(number), correct=None if verdict is None else verdict == "correct")
+        mark_in_run(run, int(number), verdict)
     except RauqError:
         _keep(name, verdict=verdict, source=_NOT_STORED)
     else:

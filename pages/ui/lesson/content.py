@@ -57,9 +57,10 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
         Step(
             "Attention at the incorrect word",
             f"“{_invented(wrong)}” is incorrect; correct: {wrong.reference}. Of the selected heads, layer {drop.layer} "
-            f"head {drop.head} differs most between correct and incorrect answers (page Answer sets). Its weight "
+            f"head {drop.head} has the largest difference in mean weight between correct and incorrect answers (figure "
+            "3a; by ROC-AUC, another head). Its weight "
             f"{_move(drop.weights, first + 1)} after “{wrong.tokens[first]}”; after “{drop.correct}” it is "
-            f"{drop.corrected:.2f}. The mean of all {len(lesson.picked)} selected heads "
+            f"{drop.corrected:.2f}. The mean of all {len(lesson.picked)} "
             f"{_move(lesson.mean_weights, first + 1)}. One answer is no evidence.",
             "drop",
         ),

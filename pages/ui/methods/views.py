@@ -16,6 +16,7 @@ from analysis.answer_sets.figures import quality_bins_chart
 from analysis.answer_sets.quality_curves import quality_bins
 from analysis.answer_sets.sentences import joined
 from analysis.answer_sets.sides import groups_note
+from analysis.answer_sets.tables import quality_bins_table
 from analysis.exports.csv_text import csv_table
 from analysis.figures import UNCERTAINTY
 from analysis.methods import sentences
@@ -33,7 +34,9 @@ from analysis.methods.figures import (
     rejection_curves,
 )
 from analysis.methods.score_ranking import score_sentence, simple_sentence, unnamed_note, within_sentence
+from analysis.methods.unclear import comparison_bounds_sentences, score_bounds_sentence, with_bounds
 from analysis.paper import Published
+from analysis.quality.unclear import about_unclear
 from analysis.report.tables import Table
 from analysis.runs.create import ASKABLE, about_unknown_methods, check_comparable, options_for
 from analysis.runs.opened import MOST_RANKED, MOST_SAMPLED, Run
@@ -163,7 +166,13 @@ def ranking(chosen: Chosen) -> None:
     headline, *within = sentences.comparison_sentences(found)
     undefined = sentences.undefined_sentence(found.methods, found.of_group(ALL))
     simple = cache.simple_rankings(chosen.run, chosen.rows, chosen.asked.metric)
-    sentence(headline, chosen, joined(*within, unnamed_note(simple, found.methods), simple_sentence(simple), undefined))
+    bounds = cache.comparison_bounds(chosen.run, chosen.rows, chosen.asked.metric)
+    sentence(
+        headline,
+        chosen,
+        joined(*within, unnamed_note(simple, found.methods), simple_sentence(simple), undefined),
+        joined(*comparison_bounds_sentences(bounds, found)),
+    )
     methods = [found.methods[place] for place in best_first]
     columns = [*compared(found, list(map(name_of, found.methods)), _measured(costs)), _passes(found.methods)]
     show_table(
@@ -180,13 +189,14 @@ def ranking(chosen: Chosen) -> None:
         groups_note(chosen.answers["group"]),
     )
     st.caption(f"① best, ② second of a column. {caption}")
-    take_along(Table("methods", "Methods", caption, method_tables.methods_table(found, costs)))
-    _differences(found)
+    table = with_bounds(method_tables.methods_table(found, costs), bounds)
+    _take_along(chosen, Table("methods", "Methods", caption, table))
+    _differences(chosen, found)
     missing_methods(chosen.run)
     published_beside(chosen, (one for one in paper.published_tables() if one.kind == "methods"))
 
 
-def _differences(found: Comparison) -> None:
+def _differences(chosen: Chosen, found: Comparison) -> None:
     paired = found.paired
     if paired is None or all(one.reason for column in paired.headline.values() for one in column):
         return
@@ -198,7 +208,12 @@ def _differences(found: Comparison) -> None:
     chart(figure, "paired_differences", "RAUQ minus every other method, with intervals")
     caption = sentences.paired_caption(paired)
     st.caption(caption)
-    take_along(Table("paired", "RAUQ minus other methods", caption, method_tables.paired_table(paired)))
+    _take_along(chosen, Table("paired", "RAUQ minus other methods", caption, method_tables.paired_table(paired)))
+
+
+def _take_along(chosen: Chosen, table: Table) -> None:
+    """Show buttons that save a table; its caption says how many answers are unclear, as the page does."""
+    take_along(table._replace(caption=joined(table.caption, about_unclear(int(chosen.unclear.sum())))))
 
 
 def _measured(costs: Sequence[Cost]) -> list[Column]:
@@ -264,7 +279,7 @@ def attention(chosen: Chosen) -> None:
     if len(found) > len(whole):
         _each_group(found[len(whole) :])
     show_frame(table.shown.drop(columns=_OF_ALL), alt="RAUQ with replaced attention, group by group")
-    take_along(table)
+    _take_along(chosen, table)
 
 
 def _each_group(controls: Sequence[GroupControl]) -> None:
@@ -287,18 +302,16 @@ def scores(chosen: Chosen) -> None:
     """Draw one point per answer; a click opens it."""
     uncertainty, quality = chosen.uncertainties([chosen.method])[chosen.method], chosen.quality
     ranked = cache.score_ranking(chosen.run, uncertainty, chosen.rows, chosen.thresholds)
-    sentence(score_sentence(ranked), chosen, within_sentence(ranked))
-    figure = quality_bins_chart(
-        quality_bins(uncertainty, quality, clusters=chosen.run.clusters[chosen.rows]),
-        title="uncertainty",
-        colour=UNCERTAINTY,
-        dark=is_dark(),
-    )
+    bounds = cache.score_bounds(chosen.run, uncertainty, chosen.rows, chosen.thresholds)
+    sentence(score_sentence(ranked), chosen, within_sentence(ranked), score_bounds_sentence(bounds))
+    tenths = quality_bins(uncertainty, quality, clusters=chosen.run.clusters[chosen.rows])
+    figure = quality_bins_chart(tenths, title="uncertainty", colour=UNCERTAINTY, dark=is_dark())
     clickable(figure, "score_and_quality", "Quality of each answer by its uncertainty, with bin means", chosen)
     st.caption(
         f"Each answer by its uncertainty under {name_of(chosen.method)}, higher is less confident, and the mean "
         "quality in tenths of the answers. Click a point to open the answer in Inspect."
     )
+    save("Tenths as CSV", "tenths.csv", lambda: csv_table(quality_bins_table(tenths, of="uncertainty")))
 
 
 def agreement(chosen: Chosen) -> None:
@@ -320,7 +333,8 @@ def agreement(chosen: Chosen) -> None:
     )
     chart(agreement_map(found, dark=is_dark()), "agreement", "Rank correlation between the methods")
     st.caption(_AGREEMENT)
-    take_along(Table("agreement_of_methods", "Agreement of methods", _AGREEMENT, method_tables.agreement_table(found)))
+    table = method_tables.agreement_table(found)
+    _take_along(chosen, Table("agreement_of_methods", "Agreement of methods", _AGREEMENT, table))
 
 
 def errors(chosen: Chosen) -> None:
@@ -332,7 +346,7 @@ def errors(chosen: Chosen) -> None:
     frame = method_tables.errors_table(found, chosen.method)
     show_frame(frame, alt="Share of erroneous answers at both ends of the ranking")
     st.caption(f"{_ERRORS} {sentences.published_shares()}")
-    take_along(Table("errors", "Error analysis", _ERRORS, frame))
+    _take_along(chosen, Table("errors", "Error analysis", _ERRORS, frame))
 
 
 _SWEEP = (
@@ -355,7 +369,7 @@ def alpha(chosen: Chosen) -> None:
     caption = joined(_SWEEP, sentences.within_note(found))
     st.text("\n".join(sentences.attention_sentences(found)))
     st.caption(caption)
-    take_along(Table("alpha", "RAUQ over alpha", caption, method_tables.sweep_table(found)))
+    _take_along(chosen, Table("alpha", "RAUQ over alpha", caption, method_tables.sweep_table(found)))
     if len(found.groups) > 1:
         st.header("Each group", anchor=False)
         chart(alpha_groups(found, dark=is_dark()), "alpha_groups", "Ranking by RAUQ at every alpha, group by group")
@@ -374,7 +388,7 @@ def ablation(chosen: Chosen) -> None:
         _USUAL, sentences.intervals_caption(rows), sentences.within_note(rows), sentences.ablation_note(found)
     )
     st.caption(f"① best, ② second of a column. {caption}")
-    take_along(Table(f"ablation_{found.ablation.id}", title, caption, method_tables.ablation_table(found)))
+    _take_along(chosen, Table(f"ablation_{found.ablation.id}", title, caption, method_tables.ablation_table(found)))
     chart(method_intervals(rows.methods, rows.headline, metric=rows.metric, dark=is_dark()), "ablation", title)
     published_beside(chosen, (one for one in paper.published_tables() if one.table in found.ablation.published))
 

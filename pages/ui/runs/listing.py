@@ -8,6 +8,7 @@ from typing import IO, Literal
 
 import streamlit as st
 
+from analysis.answer_sets.outcomes import outcomes, outcomes_in_words
 from analysis.exports.csv_text import csv_columns
 from analysis.quality.measures import MEASURES, OWN
 from analysis.report.export import jsonl_bytes, parquet_bytes
@@ -27,7 +28,7 @@ from pages.ui.runs.joined_questions import joined_questions
 from pages.ui.runs.new_run import attempt, begin, open_form, problem
 from pages.ui.shared import state as shared_state
 from pages.ui.shared.errors import in_full, message_text, printable, show_error
-from pages.ui.shared.url_state import RUN
+from pages.ui.shared.url_state import LISTED, RUN, VIEW
 from rauq.errors import RunError
 from rauq.labels import about_weights, lines, running, size
 
@@ -106,6 +107,24 @@ def _answerer(answerer: Answerer) -> str:
     return f"{facts}. {weights}" if weights else facts
 
 
+def judged(run: Listed) -> None:
+    """Show how many answers of a run are correct, incorrect, unclear or undefined, and the way to the unclear ones."""
+    if run.status is None or not run.status.saved:
+        return
+    try:
+        found = cache.run(run.folder)
+    except RunError:
+        return  # the list says what is wrong with it
+    counts = outcomes(found.answers, cache.usual_thresholds(found))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.text(running(outcomes_in_words(counts)), width="content")
+        if counts.unclear:
+            query_params = {RUN: run.name, VIEW: "answers", LISTED: "unclear"}
+            st.page_link(
+                "pages/answer_sets.py", label="Read the unclear ones", icon=":material/list:", query_params=query_params
+            )
+
+
 def corrected_verdicts(run: Listed) -> None:
     """Show how many verdicts were corrected or that the corrections are damaged, with a button to undo all."""
     try:
@@ -175,6 +194,7 @@ def details(run: Listed) -> None:
     """Draw the details of a run, and its buttons."""
     if run.manifest is not None:
         st.text(about_request(run.manifest))
+    judged(run)
     corrected_verdicts(run)
     joined_questions(run)
     if run.status is not None and run.status.state in _WRONG:

@@ -31,6 +31,7 @@ from pages.ui.runs.data import data_fields, preview
 from pages.ui.shared import state
 from pages.ui.shared.errors import message_text, show_error
 from pages.ui.shared.model_form import checked, chosen_model, model_form
+from rauq.checkpoints.named import find_named
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import size
 from rauq.methods.method import Need
@@ -49,12 +50,15 @@ _SAMPLED = "From samples: this many more answers to every prompt."
 _JUDGED = "With an additional model or file. Methods in grey need one: enter it below, as a hub id or a folder."
 
 
+_OF_THE_DATA: frozenset[Need] = frozenset({"facts", "written"})  # needs that only some data sets meet
+
+
 def method_fields(data: DataSet) -> None:
     """Draw the choice of methods, folded; `asked` reads it."""
     with st.expander("Methods"):
         st.button("Select all without a download", key="no_download", on_click=_choose_all, args=(data,))
         there = available_needs(chosen_model().name, data) | _named()
-        own = [method for method in ASKABLE if "facts" not in METHODS[method].needs or "facts" in there]
+        own = [method for method in ASKABLE if METHODS[method].needs & _OF_THE_DATA <= there]
         judged = [
             method for method in own if METHODS[method].needs & set(_ASKED) - available_needs(chosen_model().name, data)
         ]
@@ -69,7 +73,7 @@ def method_fields(data: DataSet) -> None:
 def asked(data: DataSet) -> dict[str, Any]:
     """Return the methods, samples and judges of a request."""
     there = available_needs(chosen_model().name, data) | _named()
-    ticked = [method for method in ASKABLE if st.session_state.get(METHOD + method, method in DEFAULT)]
+    ticked = [method for method in ASKABLE if st.session_state.get(METHOD + method, _is_usual(method))]
     judges = {name: _judge(need) for need, (name, _, _) in _ASKED.items()}
     methods = tuple(method for method in ticked if METHODS[method].needs <= there)
     return {"methods": methods, "samples": st.session_state.get(SAMPLES, _DEFAULT_SAMPLES), **judges}
@@ -93,13 +97,18 @@ def _box(method: str, there: frozenset[Need]) -> None:
     row, words = METHODS[method], missing_needs(method, there)
     st.checkbox(
         row.name,
-        value=method in DEFAULT,
+        value=_is_usual(method),
         key=METHOD + method,
         disabled=bool(words),
         help=f"Needs {words}: enter it below." if words else f"Extra forward passes: {row.cost}.",
         wrap=True,
         persist_state="session",
     )
+
+
+def _is_usual(method: str) -> bool:
+    """Whether a method is ticked at first; what is for given answers alone is offered for these alone."""
+    return method in DEFAULT or "written" in METHODS[method].needs
 
 
 def _choose_all(data: DataSet) -> None:
@@ -343,9 +352,12 @@ def begin(name: str, folder: Path) -> None:
 def room(data: DataSet) -> str:
     """Say how much disk space the run takes at most and how much is free; may inspect the embedded model."""
     choice = chosen_model()
-    model = cache.inspect_model(choice) if choice.name in hosting.models() else checked(choice)
+    named = find_named(choice.name)
+    is_here = choice.name in hosting.models() or (named is not None and named.is_here)
+    model = cache.inspect_model(choice) if is_here else checked(choice)
     if model is None:
-        return "The disk space needed depends on the model's layers and heads. Check the model to see it."
+        how = "once the model is on this machine" if named else "after Check model"
+        return f"The disk space needed depends on the model's layers and heads; it is shown {how}."
     tokens = _tokens(data)
     each = bytes_per_answer(
         tokens,

@@ -9,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from analysis.answer_sets.outcomes import about_outcomes, outcomes
 from analysis.answer_sets.sides import Sides
 from analysis.answer_sets.sides import sides as sides_of
 from analysis.exports.csv_text import csv_table
@@ -53,57 +54,26 @@ class ChosenAnswers:
         """Return quality (n,), nan where undefined."""
         return self.column_of("quality")
 
+    @property
+    def unclear(self) -> np.ndarray:
+        """Return which of the n answers are unclear and not read yet."""
+        return self.column_of("unclear").astype(bool)
+
     def column_of(self, name: str) -> np.ndarray:
         """Return a column of the run's table for these answers (n,)."""
         return np.asarray(self.run.answers[name])[self.rows]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Counts:
-    """Numbers of answers by outcome; `undefined` have no quality."""
-
-    answers: int
-    correct: int
-    incorrect: int
-    between: int
-    undefined: int
-    filtered_out: int
-    failed: int
-
-
-def counts(chosen: ChosenAnswers) -> Counts:
-    """Count the answers of the run by outcome."""
-    correct, incorrect = int(chosen.sides.correct.sum()), int(chosen.sides.incorrect.sum())
-    undefined = int(np.isnan(chosen.quality).sum())
-    return Counts(
-        answers=len(chosen.rows),
-        correct=correct,
-        incorrect=incorrect,
-        between=len(chosen.rows) - correct - incorrect - undefined,
-        undefined=undefined,
+def counted(chosen: ChosenAnswers) -> str:
+    """Say how many answers a view uses by outcome, and how many others it leaves out."""
+    answers = chosen.run.answers.iloc[chosen.rows]
+    return about_outcomes(
+        outcomes(answers, chosen.thresholds),
+        chosen.thresholds,
         filtered_out=len(chosen.run.answers) - len(chosen.rows),
         failed=len(chosen.run.failures),
+        can_move_thresholds=chosen.can_move_thresholds,
     )
-
-
-def about_counts(found: Counts, thresholds: Thresholds, *, can_move_thresholds: bool = True) -> str:
-    """Say how many answers a view uses, and why the others are left out."""
-    sides = [
-        f"{found.correct:,} correct (quality above {thresholds.correct:g})",
-        f"{found.incorrect:,} incorrect (below {thresholds.incorrect:g})",
-    ]
-    rest = _if_any(("between", found.between), ("without quality", found.undefined))
-    besides = _if_any(("filtered out", found.filtered_out), ("failed", found.failed))
-    others = f" Not shown: {', '.join(besides)}." if besides else ""
-    one_sided = can_move_thresholds and found.between and not (found.correct and found.incorrect)
-    what_to_do = " Change the thresholds to get answers on both sides." if one_sided else ""
-    n = f"n = {found.answers:,} answer{'' if found.answers == 1 else 's'}"
-    return f"{n}: {', '.join([*sides, *rest])}.{others}{what_to_do}"
-
-
-def _if_any(*numbers: tuple[str, int]) -> list[str]:
-    """Return numbers with what they count, without those that are 0."""
-    return [f"{count:,} {name}" for name, count in numbers if count]
 
 
 UNDEFINED, QUESTION = "–", "question"
@@ -112,14 +82,17 @@ _FORMATS = {"quality": "%.2f", "uncertainty": "%.3f"}  # the other columns are w
 _WIDTHS = {name: st.column_config.TextColumn(width=300) for name in ("answer", QUESTION)}
 
 
-def sentence(text: str, chosen: ChosenAnswers, more: str = "") -> None:
-    """Draw the result of a view in a sentence, and the number of answers that it uses."""
+def sentence(text: str, chosen: ChosenAnswers, more: str = "", bounds: str = "") -> None:
+    """Draw the result of a view in a sentence, and the number of answers that it uses.
+
+    `bounds`: what unclear answers could change in it.
+    """
     st.header(text.removesuffix("."), anchor=False)
-    about = about_counts(counts(chosen), chosen.thresholds, can_move_thresholds=chosen.can_move_thresholds)
     run = chosen.run
     joined = about_joined(run.joined, apart=run.apart)
-    said = " ".join(filter(None, [about, joined, about_corrections(run), about_machines(run), about_sample(run)]))
-    st.caption("  \n".join(filter(None, [more, said])))
+    notes = (counted(chosen), joined, about_corrections(run), about_machines(run), about_sample(run))
+    said = " ".join(filter(None, notes))
+    st.caption("  \n".join(filter(None, [more, bounds, said])))
 
 
 def chart(figure: go.Figure, name: str, alt: str) -> None:

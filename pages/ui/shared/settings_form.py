@@ -91,7 +91,7 @@ _FIELDS: Mapping[str, _Field] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class SettingsForm:
-    """The fields for the settings of `answers`, or of none yet.
+    """The fields for the settings of `answers`, or of none yet, whose model will be of `kind`.
 
     `read` gives the settings as they are now, `write` takes the changed ones and the kinds of model that they are for.
     `prefix` and `suffix` tell the keys and the labels of two forms apart. `selected`: the head that the page has
@@ -99,6 +99,7 @@ class SettingsForm:
     """
 
     answers: tuple[Trace, ...]
+    kind: Kind = "base"
     read: Callable[[], Settings]
     write: Callable[..., None]
     prefix: str = ""
@@ -108,7 +109,7 @@ class SettingsForm:
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of model that the answers come from, each once."""
-        return tuple(dict.fromkeys(answer.kind for answer in self.answers)) or ("base",)
+        return tuple(dict.fromkeys(answer.kind for answer in self.answers)) or (self.kind,)
 
     @property
     def layers(self) -> tuple[int, ...]:

@@ -145,11 +145,13 @@ Name = Annotated[str | None, Codec(str)]
 EXAMPLE, KEPT, WRONG = "example", "kept", "wrong"
 RUN, NUMBER = "run", "number"  # an answer of a run: the run's name, and the number of its example
 REFERENCE = "reference"  # the run that a score is compared with
+BY = "by"  # what a given answer is scored by, where it is RAUQ
 GOAL, HEADS_GOAL = "goal", "heads"  # what a new run is made for
 FROM = "from"  # the page about that run that led to the answer
 VIEW, TOKENS, OFFSET, COUNT, CORRECT, INCORRECT = "view", "tokens", "offset", "k", "above", "below"
 METRIC, METHOD, METHODS, TABLE, PUBLISHED, ADDED = "metric", "method", "methods", "table", "published", "added"
 FIRST, SECOND = "first", "second"  # what two maps of heads are of
+LISTED = "listed"  # all answers, or those that are unclear
 BESIDE, LAYOUT, INTERVALS = "beside", "layout", "intervals"  # runs beside that of the page, and their table
 GROUP, QUALITY, LENGTH, TEXT = "group", "quality", "length", "text"
 OF_VIEW = (
@@ -167,6 +169,7 @@ OF_VIEW = (
     ADDED,
     FIRST,
     SECOND,
+    LISTED,
     BESIDE,
     LAYOUT,
     INTERVALS,

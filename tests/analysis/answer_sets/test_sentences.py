@@ -1,6 +1,6 @@
 """Result sentences of the views: their numbers, and a difference only where its interval excludes 0."""
 
-from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,9 +14,7 @@ from analysis.answer_sets.sides import Sides
 from analysis.answer_sets.word_attention import WordAttention
 from analysis.calibration import calibrate
 from analysis.intervals import estimate
-from analysis.quality.judgement import Thresholds
 from analysis.stats import spearman
-from pages.ui.shared.run_page import Counts, about_counts
 
 NUM = 60
 CORRECT = np.arange(NUM) < NUM // 2
@@ -146,24 +144,6 @@ def test_selected_heads_are_counted():
     )
 
 
-def test_what_does_not_occur_is_not_counted():
-    every = Counts(answers=10, correct=4, incorrect=1, between=3, undefined=2, filtered_out=1, failed=5)
-    said = "n = 10 answers: 4 correct (quality above 0.9), 1 incorrect (below 0.1)"
-    assert about_counts(every, Thresholds()) == (
-        f"{said}, 3 between, 2 without quality. Not shown: 1 filtered out, 5 failed."
-    )
-    none = replace(every, between=0, undefined=0, filtered_out=0, failed=0)
-    assert about_counts(none, Thresholds()) == f"{said}."
-
-
-def test_thresholds_are_named_where_they_leave_a_side_empty():
-    one_sided = Counts(answers=40, correct=22, incorrect=0, between=18, undefined=0, filtered_out=0, failed=0)
-    assert "Change the thresholds" in about_counts(one_sided, Thresholds())
-    assert "Other thresholds" not in about_counts(one_sided, Thresholds(), can_move_thresholds=False)
-    for other in ({"incorrect": 1}, {"between": 0}):
-        assert "Other thresholds" not in about_counts(replace(one_sided, **other), Thresholds())
-
-
 def test_the_headline_counts_heads_beyond_chance_and_at_equal_length():
     found = compared(means(0.3, -0.05, 0), SIDES)
     said = sentences.about_separation(found, found, (4, 5, 6))
@@ -227,6 +207,19 @@ def test_what_words_cannot_say_is_stated():
     assert "Words and residual: layers 4 to 5" in said
     assert "1 of 2 answers consist mostly of pairs of tokens that no other answer has." in said
     assert "known only for the whole answer" in sentences.top_heads_caption(None)
+
+
+def test_the_strongest_head_that_the_table_lacks_is_named_with_the_reason():
+    found = compared(means(0.1, 0.05, 0.02), SIDES)
+    order = np.argsort(-np.abs(found.auc - 0.5), axis=None)
+    heads = [tuple(int(part) for part in np.unravel_index(at, found.auc.shape)) for at in order]
+    top = SimpleNamespace(heads=(heads[0], heads[2]), auc=np.array([found.auc[heads[0]], found.auc[heads[2]]]))
+    layers = tuple(range(10, 10 + len(found.auc)))
+    said = sentences.strongest_not_chosen(found, top, layers)
+    assert said.startswith(f"Layer {layers[heads[1][0]]} head {heads[1][1]}, ")
+    assert "did not choose it" in said
+    both = SimpleNamespace(heads=tuple(heads[:2]), auc=np.array([found.auc[head] for head in heads[:2]]))
+    assert sentences.strongest_not_chosen(found, both, layers) == ""
 
 
 def test_the_share_of_correct_answers_is_read_from_the_calibration():

@@ -3,19 +3,25 @@
 import numpy as np
 import pandas as pd
 
+from analysis.answer_sets.best_and_worst import best_and_worst
 from analysis.answer_sets.gaps import head_gaps
 from analysis.answer_sets.heads import agreement, pick, selected_heads
+from analysis.answer_sets.quality_curves import quality_bins
 from analysis.answer_sets.separation import held_out, separation, top_heads
 from analysis.answer_sets.sides import sides
 from analysis.answer_sets.tables import (
     agreement_table,
+    best_and_worst_table,
+    calibration_table,
     gap_table,
+    quality_bins_table,
     selected_heads_table,
     separation_table,
     strata_table,
     summary_table,
     top_heads_table,
 )
+from analysis.calibration import calibrate
 from analysis.quality.judgement import Thresholds
 from tests.analysis.answer_sets.made_up import HEADS, INFORMATIVE, made_up
 
@@ -101,3 +107,32 @@ def test_gaps_and_separation_name_absolute_layers():
     assert sorted(top["held_out"].dropna()) == sorted(half.auc.value)
     np.testing.assert_allclose(top["words"], top["held_out"])
     assert (top["selected_percent"] == 25).all()
+
+
+def test_figures_two_and_three_b_are_tables_with_their_intervals_and_counts():
+    quality = np.array([1.0, 0, 1, 0.5, 0, 1, 0, 0.25])
+    answers = answers_of(quality, ["a"] * 8).assign(number=range(8), answer="an answer", prompt="a prompt")
+    attention = np.random.default_rng(0).uniform(size=(8, 3))
+    found = best_and_worst(attention, quality, np.zeros(8, dtype=int), k=2)
+    table = best_and_worst_table(found, answers)
+    assert table["side"].tolist() == ["best", "best", "worst", "worst"]
+    assert table["number"].tolist() == found.rows.tolist()
+    assert table["quality"].tolist() == [1, 1, 0, 0]
+    np.testing.assert_array_equal(table[[f"attention of head {head}" for head in range(3)]], attention[found.rows])
+    bins = quality_bins_table(quality_bins(attention[:, 0], quality, bins=2), of="attention")
+    assert bins["answers"].sum() == 8
+    low = attention[:, 0] <= bins["to"][0]
+    assert bins["mean quality"][0] == quality[low].mean()
+    assert (bins["mean quality, low"] <= bins["mean quality"]).all()
+    assert (bins["attention from"] <= bins["median"]).all()
+
+
+def test_a_calibration_is_a_table_of_its_curve():
+    rng = np.random.default_rng(0)
+    uncertainty = rng.uniform(size=200)
+    found = calibrate(uncertainty, (rng.uniform(size=200) > uncertainty).astype(float))
+    table = calibration_table(found)
+    assert table["uncertainty"].tolist() == sorted(uncertainty)
+    assert (table["share correct, low"] <= table["share correct"]).all()
+    assert (table["share correct"] <= table["share correct, high"]).all()
+    assert set(table["answers"]) == {200}

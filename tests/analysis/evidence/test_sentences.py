@@ -37,7 +37,7 @@ def test_the_verdict_on_a_record_is_the_worst_on_its_bounds():
         name: name for name in bounds
     }
     assert make_record(bounds=()).verdict == "met"
-    assert sentences.verdict_counts(bounds["missed"]) == "1 missed, 1 inconclusive, 1 met"
+    assert sentences.verdict_counts(bounds["missed"]) == "1 of 3 bounds set for it are met, 1 missed, 1 inconclusive."
     assert sentences.verdict_counts(()) == ""
 
 

@@ -11,6 +11,7 @@ import plotly.io
 import pytest
 
 import rauq
+from analysis.exports.file_names import file_name
 from analysis.exports.html_report import html_report, level, settings_table, strip
 from analysis.exports.python_code import python_code
 from rauq.labels import number
@@ -64,7 +65,7 @@ def test_the_page_is_complete_and_states_the_score():
     assert f"Uncertainty {score.uncertainty:.2f}" in page.text("p")
     code = page.texts["pre"][1]
     assert page.texts["pre"][0] == "Where?\nHere?"
-    assert code == python_code(trace, score)
+    assert code == python_code(trace, score, trace_file=file_name(trace, "answer.safetensors"))
     cells = page.text("td")
     for row in report.selected_heads(score):
         assert number(row.layer_score) in cells
@@ -86,15 +87,16 @@ def test_only_its_own_scripts_may_run():
 
 def test_text_is_escaped():
     pieces = (ATTACK.encode(), b"<b>b</b>", b"\xf0\x9f")
-    plain = page_of(make_trace((b"a", b"b", b"c")))
-    trace = make_trace(pieces, prompt=ATTACK + UNDRAWN, model=ATTACK + UNDRAWN, revision=ATTACK + UNDRAWN)
+    plain = page_of(make_trace((b"a", b"b", b"c"), stop_reason="given"))
+    names = dict.fromkeys(("prompt", "model", "revision"), ATTACK + UNDRAWN)
+    trace = make_trace(pieces, stop_reason="given", **names)
     text = html_report(trace, rauq.score(trace))
     page = Page(text)
     names = [tag for tag, _ in page.elements]
     assert {tag: names.count(tag) for tag in names} | {"span": 0} == {
         tag: [tag for tag, _ in plain.elements].count(tag) for tag, _ in plain.elements
     } | {"span": 0}
-    assert page.text("title") == "Where the model was unsure"
+    assert page.text("title") == "How uncertain the model is about this text"
     assert page.text("pre").startswith(ATTACK)
     assert not set("\u202e\ud800\x00") & set(text)
     text.encode("utf-8")

@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import math
 import os
+import runpy
 import subprocess
 import sys
 from dataclasses import replace
@@ -150,12 +151,21 @@ def test_only_what_leads_to_the_answer_again_is_generated():
         (make_trace(alternatives=((),) * 3), "lm.read"),
         (make_trace(sampling=DRAWN), DRAWS),
         (make_trace(alternatives=greedy, sampling=DRAWN), DRAWS),
-        (make_trace(sampling=replace(DRAWN, seed=None)), "lm.read"),
+        (make_trace(alternatives=greedy[::-1], sampling=replace(DRAWN, seed=None)), "lm.read"),
         (make_trace(sampling=DRAWN, stop_reason="cancelled"), "lm.read"),
     ):
         code = python_code(trace, rauq.score(trace))
         assert call in code
         assert code.count("lm.") == 1
+
+
+def test_a_score_by_surprisal_is_reproduced_without_settings(tmp_path):
+    trace = make_trace(stop_reason="given")
+    trace.save(tmp_path / "answer.safetensors")
+    code = python_code(trace, rauq.score_surprisal(trace), trace_file=str(tmp_path / "answer.safetensors"))
+    assert "SETTINGS" not in code
+    (tmp_path / "code.py").write_text(code, encoding="utf-8")
+    runpy.run_path(str(tmp_path / "code.py"), run_name="__main__")  # it asserts that the score is the same
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 from analysis.methods.ablations import ablate, ablations
 from analysis.methods.attention_permutation import REPLACED, control_groups, sweep
 from analysis.methods.comparison import WITHIN, groups_of
-from analysis.methods.tables import ablation_table, control_table, sweep_table
+from analysis.methods.tables import WITH_INTERVAL, ablation_table, control_table, sweep_table
 from analysis.quality.judgement import Thresholds
 from tests.analysis.methods.batches import informative_batch
 
@@ -20,10 +20,11 @@ def test_an_ablation_is_laid_out_as_in_the_paper():
     table = next(one for one in ablations(range(6)) if one.id == "heads")
     found = ablate(table, BATCH, QUALITY, NAMES, GROUPS, layers=range(6), **HOW)
     frame = ablation_table(found)
-    assert list(frame) == ["heads of a layer", "PRR of all", "mean PRR within groups", "PRR of a", "PRR of b"]
+    headings = ["PRR of all", "mean PRR within groups", "PRR of a", "PRR of b"]
+    assert list(frame) == ["heads of a layer", *(f"{name}{end}" for name in headings for end in WITH_INTERVAL)]
     assert frame["heads of a layer"].iloc[-1] == "RAUQ"
     for at, row in enumerate(found.comparison.estimates):
-        assert frame.iloc[at, 1:].tolist() == [one.value for one in row]
+        assert frame[headings].iloc[at].tolist() == [one.value for one in row]
     np.testing.assert_allclose(frame["mean PRR within groups"], frame[["PRR of a", "PRR of b"]].mean(axis=1))
 
 

@@ -17,7 +17,7 @@ from analysis.methods.tables import (
     rejections_table,
 )
 from analysis.quality.judgement import Thresholds
-from analysis.report.tables import latex_table
+from analysis.report.tables import in_brackets, latex_table
 from analysis.runs.timings import Alone, Cost
 from tests.analysis.methods.made_up import SKILL, made_up
 
@@ -51,6 +51,19 @@ def test_the_papers_layout_has_a_row_a_method_and_says_what_it_cost(found):
     assert table.loc["RAUQ", one_at_a_time].tolist() == [2, -1, 5]
     assert table.loc["MSP", one_at_a_time].isna().all()
     assert table["forward passes"].all()
+
+
+def test_every_value_has_its_interval_and_number_of_answers_beside_it(found):
+    table = methods_table(found)
+    for name, group in (("PRR of all", "all"), ("mean PRR within groups", WITHIN)):
+        estimates = found.of_group(group)
+        ends = [f"{name}{end}" for end in (", low", ", high", ", answers")]
+        assert table[ends].to_numpy().tolist() == [[one.low, one.high, one.n] for one in estimates]
+    words = in_brackets(table)
+    one = found.of_group("all")[0]
+    assert words["PRR of all (n = 60)"][0] == f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]".replace("-", "−")
+    assert not any(str(name).endswith((", low", ", high")) for name in words)
+    assert in_brackets(comparison_table(found)).equals(comparison_table(found))
 
 
 def test_every_estimate_has_its_row(found):

@@ -9,7 +9,6 @@ from analysis.one_answer.standing import (
     BINS,
     LEAST,
     WeakToken,
-    named_tokens,
     rank_in_words,
     standing,
     weak_point_share,
@@ -58,24 +57,6 @@ def test_an_undefined_score_and_an_empty_reference_have_no_rank():
 def test_the_rank_is_said_by_the_larger_side(score, words):
     uncertainties = np.linspace(0, 100, 1000)
     assert rank_in_words(standing(score, uncertainties, uncertainties < 50)) == words
-
-
-@pytest.mark.parametrize(
-    ("texts", "question", "named"),
-    [
-        (("The", " capital", " is", " Os", "lo", "."), "What is the capital of Norway?", " Oslo"),
-        (("Nor", "way", "'s", " capital", " is", " Oslo"), "What is the capital of Norway?", "Norway's Oslo"),
-        (("It", " was", " 19", "12", "."), "When?", " 1912"),
-        (("In", " 1912", ",", " I", " think"), "What happened in 1912?", ""),
-        (("Yes", ".", " The", " Hague"), "Where?", " Hague"),
-        (("at", " The", " Hague"), "Where?", " The Hague"),
-        (("São", " Paulo"), "Is it SAO PAULO?", ""),
-        (("gold", ""), "Which metal?", ""),
-    ],
-)
-def test_names_and_numbers_that_the_question_lacks(texts, question, named):
-    found = named_tokens(texts, question)
-    assert "".join(np.array(texts, dtype=object)[found]) == named
 
 
 def test_the_weakest_token_is_the_largest_collapse_that_shows_text():

@@ -29,11 +29,13 @@ def made_run(
     references=(),
     question="What is {}?",
     shard_size=None,
+    unclear=(),
 ):
     """A run with an answer for each of `quality` (A,), of `lengths` (A,) tokens, and `failures` examples more.
 
     With `facts`, the last token of each answer carries the fact. A {} in `question` is the number of the example. All
-    are in one shard, or in shards of `shard_size`.
+    are in one shard, or in shards of `shard_size`. The answers to the examples `unclear` have no quality, since a
+    rule did not decide.
     """
     folder.mkdir()
     quality = list(quality)
@@ -50,9 +52,11 @@ def made_run(
         for number in range(count)
     )
     outcomes = [
-        _answered(number, length, value, text, facts=facts)
+        _answered(number, length, np.nan if number in unclear else value, text, facts=facts)
         for number, (length, value) in enumerate(zip(lengths, quality, strict=True))
     ]
+    for number in unclear:
+        outcomes[number] = replace(outcomes[number], quality_reason=f"unclear: it also names {text!r}", unclear=True)
     outcomes += [Failed(number=number, error="out of memory") for number in range(len(quality), count)]
     request = Request(
         model="made-up", data=text, data_sha256="0", count=count, quality="given", shard_size=shard_size or count

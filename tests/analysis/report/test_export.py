@@ -18,7 +18,7 @@ from analysis.report.export import FORMATS, about_missing, export_run, jsonl_byt
 from analysis.runs.create import write_examples
 from analysis.runs.library import bundled_folder
 from analysis.runs.manifest import write_manifest
-from analysis.runs.opened import correct_verdict, open_run
+from analysis.runs.opened import correct_verdict, leave_out, open_run
 from analysis.runs.shard import answers_path
 from analysis.stats import prr
 from rauq.errors import InvalidInput, MissingPackage, RunError
@@ -90,6 +90,19 @@ def test_a_corrected_verdict_keeps_the_measured_one(made):
     correct_verdict(made, 1, correct=True)
     row = rows_of(results_table(open_run(made.folder)))[1]
     assert (row["quality"], row["measured_quality"], row["corrected"]) == (1.0, 0.0, True)
+
+
+def test_an_unclear_answer_has_its_flag_until_it_is_read(tmp_path):
+    run = made_run(tmp_path / "run", quality=[1.0, 0.0, 1.0], unclear=(1, 2))
+    assert [row["unclear"] for row in rows_of(results_table(run))] == [False, True, True, None]
+    assert metrics_of(run)["unclear"] == 2
+    leave_out(run, 1)
+    correct_verdict(run, 2, correct=False)
+    found = open_run(run.folder)
+    rows = rows_of(results_table(found))[:3]
+    assert [(row["unclear"], row["quality"]) for row in rows] == [(False, 1.0), (False, None), (False, 0.0)]
+    assert rows[1]["quality_reason"] == "left out by hand"
+    assert "unclear" not in metrics_of(found)
 
 
 def test_the_documented_columns_are_those_of_the_table(made):

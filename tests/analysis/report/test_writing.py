@@ -137,6 +137,17 @@ def test_its_page_shows_every_figure_and_table_and_asks_nothing_of_the_network(f
         assert any(text.startswith(words.caption) for text in read_page.texts)
 
 
+def test_a_table_has_the_intervals_that_its_caption_names_in_every_format(run, found):
+    for table in (*report_tables(found), *method_tables(run, found.methods)):
+        named = "interval" in table.caption.lower()
+        in_csv = {end for end in ("low", "high") for name in table.frame if str(name).endswith(end)}
+        in_words = any("[" in cell for row in rows_of_cells(table.shown) for cell in row)
+        assert not named or in_csv == {"low", "high"}, table.name
+        assert not named or in_words or {"low", "high"} <= {str(name)[-4:].strip("_ ") for name in table.shown}, (
+            table.name
+        )
+
+
 def test_text_is_escaped(tmp_path, page):
     quality = [1.0, 0.0, 1.0, 0.5, 0.0] * 8
     run = made_run(tmp_path / "run", quality=quality, text=ATTACK, name=ATTACK, groups=(ATTACK, "=1+1"))

@@ -144,7 +144,7 @@ def row(number=0, **changes):
         lambda folder: (folder / CORRECTIONS).write_text("[" * 100_000),
         lambda folder: (folder / CORRECTIONS).write_text("[]"),
         lambda folder: (folder / CORRECTIONS).write_text((folder / CORRECTIONS).read_text().replace("true", "false")),
-        lambda folder: rewritten(folder, schema=2),
+        lambda folder: rewritten(folder, schema=3),
         lambda folder: rewritten(folder, corrections=[]),
         lambda folder: rewritten(folder, corrections={}),
     ],

@@ -6,14 +6,19 @@ import numpy as np
 import pytest
 
 import rauq
-from analysis.one_answer.standing import named_tokens, weak_point_share, weak_token
+from analysis.datasets.names import WRITTEN, load
+from analysis.one_answer.standing import weak_point_share, weak_token
+from analysis.runs.create import prepare, request_for
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
 from analysis.runs.reference import reference_scores
-from analysis.runs.traces import fact_tokens, traces_in
+from analysis.runs.traces import fact_tokens, traces_in, traces_of
+from analysis.runs.work import work
 from rauq import InvalidInput, Settings
 from rauq.recorded.scores import load_scores
+from rauq.scoring.surprisal import surprisal
 from rauq.trace.parts import shows_text
+from rauq.trace.words import named_tokens
 from tests.analysis.report.made_run import made_run
 
 OTHER = Settings(alpha=0.3, signal="probability")
@@ -92,3 +97,18 @@ def test_a_run_of_one_side_says_nothing_of_heads(tmp_path):
 def test_layers_that_the_run_does_not_store_are_refused(run):
     with pytest.raises(InvalidInput):
         reference_scores(run, Settings(layers=(0, 1)))
+
+
+def test_by_surprisal_a_run_of_written_answers_ranks_them_as_single_answers(tmp_path):
+    data = load(WRITTEN, kind="base", per_group=2)
+    prepare(tmp_path / "written", data, request_for(data, model="atlas", methods=("rauq",)))
+    work(tmp_path / "written")
+    run = open_run(tmp_path / "written")
+    found = reference_scores(run, by="surprisal")
+    alone = [surprisal(trace) for trace in traces_of(run)]
+    np.testing.assert_allclose(found.uncertainties, [one.uncertainty for one in alone], atol=1e-4)
+    assert found.correct == tuple(example.quality == 1 for example in data.examples)
+    assert np.bincount(found.clusters).tolist() == [2] * (len(data.examples) // 2)
+    compared = np.concatenate([one.values[one.compared] for one in alone])
+    assert (compared <= found.token_collapse).mean() == pytest.approx(0.8, abs=1 / len(compared))
+    assert found.heads is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analysis.runs import index, library, opened
-from pages.ui.answer_sets import views
+from pages.ui.answer_sets import answers
 from tests.pages.reading import charts, drawn_views
 from tests.pages.sets import VIEWS, clicked, drawn, make, open_sets, said, seeded, undefined
 from tests.shards import change_arrays, without_picks
@@ -63,9 +63,9 @@ def large(runs, monkeypatch):
     """A run that is opened as if it were large."""
     make(runs, "large", shard_size=9, failures=0)
     monkeypatch.setattr(index, "INDEXED_FROM", 1)
-    for module in (opened, views):
+    for module in (opened, answers):
         monkeypatch.setattr(module, "MOST_SAMPLED", 20)
-    monkeypatch.setattr(views, "_MOST_LISTED", 10)
+    monkeypatch.setattr(answers, "_MOST_LISTED", 10)
 
 
 @pytest.mark.usefixtures("large")

@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from analysis.answer_sets.outcomes import outcomes
 from analysis.quality.judgement import Thresholds
 from analysis.runs.opened import open_run
 from analysis.runs.shard import OFFSETS
 from pages.ui.answer_sets.choices import Asked, choose, fitted, thresholds
 from pages.ui.shared.run_filters import Filters, Span, passing, written_span
-from pages.ui.shared.run_page import counts
+from pages.ui.shared.run_page import counted
 from pages.ui.shared.url_state import read
 from rauq import Settings
 from tests.pages.sets import make
@@ -112,15 +113,19 @@ def test_filters_select_the_described_answers(run, filters, rows):
 )
 def test_every_answer_is_counted_once(run, filters):
     chosen = choose("small", run, Asked(**vars(filters)), Settings(), USUAL)
-    found = counts(chosen)
-    assert found.correct + found.incorrect + found.between + found.undefined == found.answers == len(chosen.rows)
-    assert found.answers + found.filtered_out == len(run.answers)
-    assert found.failed == 2
+    found = outcomes(run.answers.iloc[chosen.rows], chosen.thresholds)
+    judged = found.correct + found.incorrect + found.between
+    assert judged + found.without_quality == found.answers == len(chosen.rows)
+    filtered_out = len(run.answers) - len(chosen.rows)
+    not_shown = f"{filtered_out} filtered out, 2 failed" if filtered_out else "2 failed"
+    assert counted(chosen).startswith(f"n = {found.answers} answer")
+    assert counted(chosen).endswith(f" Not shown: {not_shown}.")
 
 
 def test_a_quality_equal_to_a_threshold_is_on_neither_side(run):
     chosen = choose("small", run, Asked(above=0.95, below=0.05), Settings(), USUAL)
-    assert (counts(chosen).correct, counts(chosen).incorrect, counts(chosen).between) == (2, 2, 3)
+    found = outcomes(run.answers.iloc[chosen.rows], chosen.thresholds)
+    assert (found.correct, found.incorrect, found.between) == (2, 2, 3)
     assert np.flatnonzero(chosen.sides.correct).tolist() == [0, 6]
 
 

@@ -134,10 +134,21 @@ def test_the_first_picture_needs_neither_torch_nor_figures():
     assert imported_after(code, (*MODELS, "analysis.one_answer.figures", "analysis.exports", "analysis.runs")) == []
 
 
-def test_an_evicted_answer_is_reported(open_app):
-    page = open_app(kept="gone")
-    assert "no longer in memory" in interpreted(page)
-    assert page.query_params == {}
+def test_an_evicted_answer_is_said_in_its_place_and_the_address_is_kept(open_app):
+    page = open_app(kept="gone", layer="1")
+    assert not page.exception
+    assert "no longer in memory" in page.title[0].value
+    assert page.query_params == {"kept": "gone", "layer": "1"}
+    assert [element.key for element in page.get("bidi_component")] == ["own_job"]
+
+
+def test_the_scoring_button_says_what_a_link_says_before_anything_is_loaded(open_app):
+    asked = {"prompt": "Where?", "model": "smollm2", "kind": "instruct"}
+    labels = [
+        [drawer.proto.popover.label for drawer in open_app(**asked, **settings).get("popover")]
+        for settings in ({"signal": "probability"}, {})
+    ]
+    assert [found[-1] for found in labels] == ["Scoring: signal probability", "Scoring: paper's"]
 
 
 def test_the_selection_reaches_the_views(open_app, trace):

@@ -19,6 +19,7 @@ from pages.ui.lesson import place
 from pages.ui.lesson.content import LAYER, LONGEST, content, scoring_head, steps
 from rauq.errors import TraceFileError
 from rauq.recorded import answers as recorded
+from rauq.recorded.scores import scores_of
 from rauq.scoring.report import SMALLEST_COLLAPSE
 from tests.imports import MODELS, imported_after
 from tests.pages.reading import APP, open_page
@@ -78,7 +79,7 @@ def test_the_text_on_attention_has_the_weights_of_the_recording(lesson, told):
     assert told[4].picture == "drop"
     assert (lesson.drop.layer, lesson.drop.head) == (19, 5)
     assert f"Its weight falls from {own[4]:.2f} to {own[5]:.2f} after “L”; after “Bern” it is 0.23." in text
-    assert f"all 11 selected heads falls from {means[4]:.2f} to {means[5]:.2f}." in text
+    assert f"all 11 falls from {means[4]:.2f} to {means[5]:.2f}." in text
     assert (lesson.wrong.layer, scoring_head(lesson).head) == (14, 2)
     assert "attention a (here layer 14, head 2)" in told[5].text
 
@@ -102,6 +103,12 @@ def test_the_layer_shown_is_the_one_that_differs_most_in_the_run():
     assert run.used_layers[found.absolute.value[used].argmax()] == LAYER
     assert run.used_layers[found.percent.value[used].argmax()] == LAYER
     assert found.absolute.low[run.answerer.layers.index(LAYER)] > 0
+    shown = content().lesson.drop
+    table = scores_of(recorded.find_recorded("switzerland").trace()).heads
+    areas = {
+        (layer, head): area for layer, row in zip(table.layers, table.auc, strict=True) for head, area in enumerate(row)
+    }
+    assert max(areas, key=areas.get) != (shown.layer, shown.head)  # by ROC-AUC it is another one, as the text says
 
 
 def test_the_first_screen_says_why_with_the_numbers_of_a_fluent_incorrect_answer(lesson, told):

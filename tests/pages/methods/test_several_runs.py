@@ -61,10 +61,10 @@ def test_intervals_come_on_demand():
     page = several(beside="two-SciQ")
     page.toggle(key="answers_intervals").set_value(True).run()
     assert page.query_params["intervals"] == "yes"
-    assert "bootstrap interval" in said(page)
+    assert "95 % interval" in said(page)
     page.toggle(key="answers_intervals").set_value(False).run()
     assert "intervals" not in page.query_params
-    assert "bootstrap interval" not in said(page)
+    assert "95 % interval" not in said(page)
 
 
 def test_published_numbers_stand_beside_and_their_contradictions_are_said():

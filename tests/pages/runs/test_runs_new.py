@@ -218,7 +218,8 @@ def test_the_disk_space_is_shown_before_the_start():
     assert "25.8 kB for an answer of 64 tokens" in captions(page)
     assert "At most 7.7 MB" in captions(page)
     page = choose(page, state.MODEL, "another")
-    assert "Check the model to see it" in captions(page)
+    assert "it is shown after Check model" in captions(page)
+    assert "Check model" in [button.label for button in page.button]
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,10 @@ def check(offered, *files):
 
 VIEWS = {
     "heads": ("heads.csv", "all-heads.csv"),
+    "meaning": ("meaning.csv", "tenths.csv"),
+    "best": ("best-and-worst.csv",),
+    "gap": ("by-verdict.csv",),
+    "bins": ("by-quality.csv",),
     "further": ("distances.csv",),
     "picked": ("picked-heads.csv", "picked-heads-by-group.csv"),
     "answers": ("answers.csv",),
@@ -71,7 +75,7 @@ VIEWS = {
 def test_views_of_a_run(view, offered):
     assert not open_sets(run="small", view=view).exception
     found = check(offered, *VIEWS[view])
-    assert view not in ("picked", "answers") or "'=one" in found
+    assert view not in ("best", "picked", "answers") or "'=one" in found
     assert view != "answers" or f"'{ATTACK}?" in found
 
 
@@ -79,7 +83,7 @@ def test_an_answer(open_app, offered):
     page = open_app(make_trace((ATTACK.encode(), b"-1", b"@a")))
     page.session_state[OPEN] = EXPORT
     assert not page.run().exception
-    assert f"'{ATTACK.replace(' ', '·')}" in check(offered, "tokens.csv", "heads.csv")
+    assert f"'{ATTACK.replace(' ', '·')}" in check(offered, "made-up-where.tokens.csv", "made-up-where.heads.csv")
 
 
 def test_two_answers(offered):

@@ -55,7 +55,7 @@ def test_a_verdict_is_corrected_twice_and_undone_in_inspect(open_app, root):
 def test_every_figure_of_the_run_counts_the_corrected_verdict():
     before = open_sets(run="small", view="meaning")
     assert "30 correct (quality above 0.9), 15 incorrect" in said(before)
-    verdicts.correct_in_run("small", 4, correct=False)
+    verdicts.mark_in_run("small", 4, "incorrect")
     page = open_sets(run="small", view="meaning")
     assert "29 correct (quality above 0.9), 16 incorrect" in said(page)
     assert "1 verdict corrected by hand." in said(page)
@@ -99,7 +99,7 @@ def test_a_failed_correction_is_reported(root):
 
 def test_all_corrections_are_undone_on_the_page_runs_damaged_ones_too(root):
     assert "corrected by hand" not in " ".join(text.value for text in open_runs(run="small").text)
-    verdicts.correct_in_run("small", 4, correct=False)
+    verdicts.mark_in_run("small", 4, "incorrect")
     page = open_runs(run="small")
     assert "1 verdict corrected by hand" in " ".join(text.value for text in page.text)
     (root / "small" / CORRECTIONS).write_bytes(b"{")
@@ -116,6 +116,6 @@ def test_all_corrections_are_undone_on_the_page_runs_damaged_ones_too(root):
 def test_a_session_of_a_host_corrects_only_its_own_runs(host, name):
     """A client may send what no button offers; the run of another session has no name in this one."""
     make(host / "another", references=())
-    verdicts._correct(name=name, number=4, correct=False)
+    verdicts._correct(name=name, number=4, mark="incorrect")
     assert "not found" in str(verdicts.st.session_state.pop("_verdict_problem"))
     assert read_corrections(host / "another" / "small") == ()

@@ -70,6 +70,7 @@ finally:
         (["x", "--attribution", "lig", "--steps", "0"], "Got steps=0"),
         (["x", "--attribution", "lig", "--alignment", "own"], "Leave out --alignment own"),
         (["x", "--answer", "y", "--seed", "1"], "is not sampled; leave out --temperature"),
+        (["x", "--answer", "y", "--by", "surprisal", "--alpha", "1"], "--by surprisal has no settings"),
         (["x", "--answer", "y", "--stop", "."], "leave out --stop and --no-stop"),
         (["x", "--answer", "y", "--no-stop"], "leave out --stop and --no-stop"),
         (["x", "--stop", ""], "give a text, or --no-stop for none"),
@@ -290,7 +291,17 @@ def test_an_empty_answer_is_followed_by_options_that_exist(capsys):
 
 
 def test_a_given_answer_gets_its_end_and_is_scored_in_part(model_folder, capsys):
-    command = ["inspect", "Where?", "--model", model_folder, "--answer", "<think>Hm</think>In Norway.", "--json"]
+    command = [
+        "inspect",
+        "Where?",
+        "--model",
+        model_folder,
+        "--answer",
+        "<think>Hm</think>In Norway.",
+        "--json",
+        "--by",
+        "rauq",
+    ]
     records = {}
     for options in ([], ["--end"], ["--part", "thinking"], ["--part", "all"]):
         assert inspect.main([*command, *options]) == 0
@@ -299,6 +310,24 @@ def test_a_given_answer_gets_its_end_and_is_scored_in_part(model_folder, capsys)
     assert len(records["--end"]["tokens"]) == len(records[""]["tokens"]) + 1
     assert [record["settings"]["part"] for record in records.values()] == ["answer", "answer", "thinking", "all"]
     assert len({record["uncertainty"] for record in records.values()}) == 4
+
+
+def test_a_given_answer_is_scored_by_surprisal_and_rauq_is_one_option_away(model_folder, capsys):
+    command = ["inspect", "Where is Oslo?", "--model", model_folder, "--answer", "It is in Norway.", "--json"]
+    found = {}
+    for options in ([], ["--by", "rauq"], ["--signal", "probability"], ["--end"]):
+        assert inspect.main([*command, *options]) == 0
+        found[" ".join(options)] = json.loads(capsys.readouterr().out)
+    assert [one["scored_by"] for one in found.values()] == ["surprisal", "rauq", "rauq", "surprisal"]
+    assert all(one["writer"].startswith("written by another, read by") for one in found.values())
+    marked = found[""]["tokens"][found[""]["collapse_at"]["token"]]
+    assert marked["collapse"] == pytest.approx(-marked["logprob"]) == found[""]["uncertainty"]
+    assert found["--end"]["uncertainty"] == pytest.approx(found[""]["uncertainty"])
+
+
+def test_a_generated_answer_is_scored_by_rauq(model_folder, capsys):
+    assert inspect.main(["inspect", "Where?", "--model", model_folder, "--max-new-tokens", "3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["scored_by"] == "rauq"
 
 
 @pytest.mark.parametrize("prompt", ["x" * 100_000, "bad \udcff byte"])

@@ -72,7 +72,7 @@ def test_each_missing_need_is_reported():
             lacking = missing_requirement(row, set(NEEDS) - {need})
             assert bool(lacking) == (need in row.needs)
             assert not lacking or lacking.endswith(".")
-    everything = set(NEEDS) - {"held_out", "attribution"}
+    everything = set(NEEDS) - {"held_out", "attribution", "written"}
     assert needs_met(JUDGES, samples=True) == everything
     assert needs_met(Judges(), samples=False) == frozenset()
     for field in ("nli", "keywords", "idf", "facts", "p_true"):
@@ -216,7 +216,7 @@ def test_a_method_reads_only_the_extras_that_it_names(method):
     got = evaluate(trace, [method], samples=samples, judges=JUDGES)[method]
     full = evaluate(SAMPLES[0], [method], samples=SAMPLES[1:], judges=JUDGES)[method]
     np.testing.assert_equal((float(got), got.reason), (float(full), full.reason))
-    assert not got.reason or method in {"single_head", "rauq_lig", "factoscope"}
+    assert not got.reason or method in {"single_head", "rauq_lig", "factoscope", "surprisal"}
 
 
 def test_irrelevant_tokens_give_nan_with_a_reason():

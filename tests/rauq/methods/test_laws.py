@@ -22,7 +22,8 @@ from tests.rauq.methods.evidence import (
 )
 
 TEXTS = ("Oslo is it", "Oslo", "Paris it is", "Rome is not", "Paris")
-WITHOUT = {"single_head", "rauq_lig", "factoscope"}  # undefined here: they need other answers, attributions, a network
+# undefined here: they need other answers, attributions, a network, an answer that was given
+WITHOUT = {"single_head", "rauq_lig", "factoscope", "surprisal"}
 FREE = [method for method in METHODS if method not in WITHOUT]
 SAMPLED = [method for method, row in METHODS.items() if "samples" in row.needs]
 SCORED = [method for method, row in METHODS.items() if row.settings is not None]
@@ -127,6 +128,16 @@ JACCARD = {"degmat_jaccard", "eccentricity_jaccard", "eigval_laplacian_jaccard"}
 def test_every_row_has_a_golden_number_or_a_definition_here():
     defined = set(DEFINED) | set(DEFINED_ON_SAMPLES) | set(FITTED)
     assert set(METHODS) == GOLDEN | defined | JACCARD | set(FACTUAL) | set(SCORED) | WITHOUT
+
+
+def test_the_largest_surprisal_is_of_answers_that_were_given():
+    generated = make_answer()
+    assert "did not write" in evaluate(generated, ["surprisal"])["surprisal"].reason
+    given = dataclasses.replace(generated, stop_reason="given")
+    found = evaluate(given, ["surprisal"], question="Where?")["surprisal"]
+    first = -given.logprobs[0] - given.entropies[0]
+    names = [place for place, text in enumerate(given.answer_tokens) if text.strip()[:1].isupper()]
+    assert found == pytest.approx(max(first if place == 0 else -given.logprobs[place] for place in names))
 
 
 @pytest.mark.parametrize("method", sorted(DEFINED))

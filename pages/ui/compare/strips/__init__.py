@@ -19,10 +19,11 @@ from rauq.labels import (
     Part,
     boxed_parts,
     direction,
-    label,
     letters_direction,
     number,
     order_marks,
+    shortened,
+    token_labels,
     visible,
 )
 from rauq.scoring import report
@@ -153,18 +154,20 @@ def _scored_side(answer: Answer, score: Score) -> dict[str, Any]:
 
 
 def _bare_cells(pieces: Sequence[bytes]) -> list[dict[str, Any]]:
-    drawn = zip(pieces, boxed_parts(pieces), order_marks(pieces), strict=True)
-    return [_bare_cell(token, *one, direction(pieces)) for token, one in enumerate(drawn)]
+    drawn = zip(pieces, token_labels(pieces), boxed_parts(pieces), order_marks(pieces), strict=True)
+    otherwise = direction(pieces)  # a token without letters runs as the answer does
+    return [
+        _bare_cell(token, text, parts) | {"order": mark, "direction": letters_direction([piece]) or otherwise}
+        for token, (piece, text, parts, mark) in enumerate(drawn)
+    ]
 
 
-def _bare_cell(token: int, piece: bytes, drawn: tuple[Part, ...], mark: str, otherwise: str) -> dict[str, Any]:
-    """Return what is drawn of a token before it has numbers; without letters it runs as the answer does."""
+def _bare_cell(token: int, text: str, drawn: tuple[Part, ...]) -> dict[str, Any]:
+    """Return what is drawn of a token before it has numbers."""
     return {
         "parts": [[part.text, part.mark] for part in drawn],
-        "order": mark,
-        "direction": letters_direction([piece]) or otherwise,
-        "title": label(piece, longest=60),
-        "spoken": f"token {token}: {label(piece)}",
+        "title": shortened(text, longest=60),
+        "spoken": f"token {token}: {text}",
         "level": 0,
         "number": "",
         "collapse": False,
@@ -182,7 +185,7 @@ def _scored_cell(trace: Trace, score: Score, token: int, *, is_collapse: bool, i
         "number": shown,
         "collapse": is_collapse,
         "wrong": is_wrong,
-        "spoken": f"token {token}: {label(trace.pieces[token])}, collapse {shown}{notes}",
+        "spoken": f"token {token}: {token_labels(trace.pieces)[token]}, collapse {shown}{notes}",
         "facts": _facts(trace, score, token),
     }
 
@@ -208,7 +211,7 @@ def _branch(trace: Trace, token: int) -> dict[str, Any]:
         for rank, other in enumerate(trace.alternatives[token])
         if other.id != chosen
     ]
-    title = f"Branch off A at token {token}: replace “{label(trace.pieces[token], longest=40)}” "
+    title = f"Branch off A at token {token}: replace “{token_labels(trace.pieces, longest=40)[token]}” "
     return {
         "title": f"{title}({_probability(float(trace.logprobs[token]))}) by",
         "alternatives": alternatives,

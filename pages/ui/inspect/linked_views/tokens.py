@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from rauq.labels import Part, label, running_parts, visible, whole_characters
+from rauq.labels import Part, label, running_parts, token_labels, visible, whole_characters
 from rauq.trace.parts import shows_text
 from rauq.trace.trace import Trace
 
@@ -35,7 +35,8 @@ def bare_tokens(pieces: Sequence[bytes], *, goes_on: bool = False) -> list[dict[
         for piece, text, parts in zip(pieces, whole, running_parts(texts), strict=True)
     ]
     shows = _shows(pieces, whole, drawn)
-    return [_bare_token(*one) for one in zip(pieces, drawn, shows, strict=True)]
+    labels = token_labels(pieces, longest=60)
+    return [_bare_token(*one) for one in zip(pieces, labels, drawn, shows, strict=True)]
 
 
 def _is_spaced(piece: bytes) -> bool:
@@ -64,8 +65,12 @@ def _shows(
     return tuple(map(tuple, shows))
 
 
-def _bare_token(piece: bytes, drawn: tuple[Part, ...], shows: tuple[int, ...]) -> dict[str, Any]:
-    """Return what is drawn of a token in running text, where a space is a space; `label` draws it as a mark."""
+def _bare_token(piece: bytes, text: str, drawn: tuple[Part, ...], shows: tuple[int, ...]) -> dict[str, Any]:
+    """Return what is drawn of a token in running text, where a space is a space; `label` draws it as a mark.
+
+    `bytes`: those of a token that is a part of a character, else "".
+    """
+    own = label(piece, longest=60)
     return {
         "parts": [[text, mark] for text, mark in drawn],
         "shows": shows,
@@ -73,7 +78,8 @@ def _bare_token(piece: bytes, drawn: tuple[Part, ...], shows: tuple[int, ...]) -
         "quiet": False,
         "blank": not piece.strip(),
         "endsLine": piece.endswith(b"\n"),
-        "label": label(piece, longest=60),
+        "label": text,
+        "bytes": "" if text == own else own,
     }
 
 

@@ -38,6 +38,7 @@ function otherFacts(data, view, token) {
 
 function tokenTip(tip, data, view, token, anchor) {
   const notes = [`token ${token}`];
+  if (data.tokens[token].bytes) notes.push(`bytes ${data.tokens[token].bytes}, a part of the character`);
   if (token === data.collapseAt) notes.push("largest collapse");
   if (view.wrong.includes(token)) notes.push("marked as incorrect");
   const rows = factsOf(data, view, token).map(([name, value]) => {

@@ -1,0 +1,128 @@
+"""Unclear answers, read one after the other: a key or a button says whether each is correct, and the next comes up."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from analysis.runs.opened import why_fixed
+from pages.ui.answer_sets.choices import Chosen
+from pages.ui.shared.assets import joined, script
+from pages.ui.shared.errors import printable
+from pages.ui.shared.run_page import openable
+from pages.ui.shared.verdicts import Mark, show_problem, try_to_mark
+from rauq.labels import lines, running, shortened
+
+KEY = "reading"
+_READ, _TURN = "_answers_read", "_answers_turn"
+_MOST_UNDONE = 1_000  # verdicts of a session
+_LONGEST, _LONGEST_QUESTION = 4_000, 80  # characters: of a text that is read, of one that is only named
+_HEIGHT = 420  # pixels
+_PREFIX = "unclear: "  # of a reason, which is known here
+_SHOWN = ["number", "group", "prompt", "references", "answer", "quality_reason"]
+_FOLDER = Path(__file__).parent
+_mount = st.components.v2.component(
+    "reading_list",
+    html=joined(_FOLDER, "reading.html"),
+    css=joined(_FOLDER, "reading.css"),
+    js=script(_FOLDER, "reading.js"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """An answer to be read, the example `number`, as text; all is empty where none is left.
+
+    `last` names the answer that was read before, with its verdict, and "" where none was. `turn` counts the verdicts,
+    so that the browser is told of one that was not stored.
+    """
+
+    turn: int
+    number: int = -1
+    left: int = 0
+    question: str = ""
+    references: str = ""
+    answer: str = ""
+    reason: str = ""
+    last: str = ""
+
+
+@dataclass(frozen=True)
+class Read:
+    """An answer that was read in this session: the run and the example, and what was said."""
+
+    run: str
+    number: int
+    mark: Mark
+
+
+def reading_list(chosen: Chosen, unclear: np.ndarray) -> None:
+    """Draw the first unclear answer with its keys, and all of them in a table; `unclear` (n,) of those chosen."""
+    rows, is_fixed = np.flatnonzero(unclear), bool(why_fixed(chosen.run))
+    if not is_fixed:
+        show_card(_card(chosen, rows), chosen.name)
+    if len(rows):
+        table = chosen.run.answers.iloc[chosen.rows[rows]].set_axis(rows)[_SHOWN]
+        table["references"] = table["references"].map(" | ".join)
+        table["quality_reason"] = table["quality_reason"].str.removeprefix(_PREFIX)
+        table = table.rename(columns={"quality_reason": "why unclear"})
+        openable(table, "unclear", chosen, "In the order of the data set, whatever their score.", height=_HEIGHT)
+    if is_fixed:
+        st.page_link("pages/runs.py", label="Make a copy on the page Runs", icon=":material/arrow_forward:")
+
+
+def show_card(card: Card, name: str) -> None:
+    """Draw an answer of the run `name`; the browser reports the verdict."""
+    _mount(key=KEY, data=asdict(card), on_said_change=lambda: _apply(name, st.session_state[KEY]["said"]))
+    show_problem()
+
+
+def _card(chosen: Chosen, rows: np.ndarray) -> Card:
+    about: dict[str, Any] = {"turn": st.session_state.get(_TURN, 0), "left": len(rows), "last": _last(chosen)}
+    if not len(rows):
+        return Card(**about)
+    row = chosen.run.answers.iloc[chosen.rows[rows[0]]]
+    number = int(row["number"])
+    return Card(
+        **about,
+        number=number,
+        question=_text(chosen.run.examples[number].asked),
+        references=_text(" | ".join(row["references"])),
+        answer=_text(row["answer"]),
+        reason=_text(row["quality_reason"].removeprefix(_PREFIX)),
+    )
+
+
+def _text(text: str) -> str:
+    return printable(lines(shortened(text, longest=_LONGEST)))
+
+
+def _read(name: str) -> tuple[Read, ...]:
+    """Return the answers of a run that were read in this session, the latest last."""
+    return tuple(one for one in st.session_state.get(_READ, ()) if one.run == name)
+
+
+def _last(chosen: Chosen) -> str:
+    """Name the answer that was read last, with its verdict; "" where none was."""
+    if not (read := _read(chosen.name)):
+        return ""
+    asked = running(chosen.run.examples[read[-1].number].asked)
+    return printable(f"{shortened(asked, longest=_LONGEST_QUESTION)} · {read[-1].mark}")
+
+
+def _apply(name: str, event: object) -> None:
+    """Store the verdict of the browser; anything else that comes from there is ignored."""
+    st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
+    match event:
+        case {"number": int(number), "mark": "correct" | "incorrect" | "left out" as mark}:
+            if try_to_mark(name, number, mark):
+                _keep((*st.session_state.get(_READ, ()), Read(name, number, mark)))
+        case {"mark": "undo"} if read := _read(name):
+            if try_to_mark(name, read[-1].number, None):
+                _keep(tuple(one for one in st.session_state[_READ] if one is not read[-1]))
+
+
+def _keep(read: tuple[Read, ...]) -> None:
+    st.session_state[_READ] = read[-_MOST_UNDONE:]
