@@ -11,6 +11,7 @@ from rauq.labels import about_weights, number, running, token_labels
 from rauq.scoring.empty import ENDINGS, empty_answer
 from rauq.scoring.score import Score, collapse_token
 from rauq.scoring.settings import Settings
+from rauq.scoring.shown import head_in_words
 from rauq.trace.attribution import about_attribution, weight_name
 from rauq.trace.parts import shows_text, span_of
 from rauq.trace.trace import Part, Trace
@@ -116,13 +117,6 @@ def weak_points(trace: Trace, score: Score, *, most: int = 3) -> tuple[int, ...]
         if all(abs(token - other) > 1 for other in found):
             found.append(token)
     return tuple(found)
-
-
-def shown_layer(score: Score, selected: int | None = None) -> int:
-    """The layer that gives the score; where no single layer does, `selected` if in the window, else its first layer."""
-    if score.layer is not None:
-        return score.layer
-    return selected if selected in score.layers else score.layers[0]
 
 
 def uncertainty_sentence(score: Score) -> str:
@@ -318,18 +312,14 @@ def as_json(trace: Trace, score: Score) -> dict[str, object]:
 
 
 def _origin(score: Score) -> str:
-    for row in selected_heads(score):
-        if row.layer == score.layer:
-            return f" The score comes from layer {row.layer}{_with_head(row.head, score)}."
-    return ""
-
-
-def _with_head(head: int | None, score: Score) -> str:
-    if head is None:
-        return ""
-    if score.settings.heads == "top5":
-        return ", mean of its top five heads"
-    return ", mean of its heads" if head < 0 else f", head {head}"
+    """Which layer and head the numbers are of, and whether they give the score."""
+    used = {row.layer: row.head for row in selected_heads(score)}
+    gives = "" if score.layer is None else head_in_words(score, score.layer, used[score.layer])
+    if score.shown is None:
+        return f" The score comes from {gives}." if gives else ""
+    shown = head_in_words(score, score.shown.layer, score.shown.head)
+    which = f", which is {gives}" if gives else ""
+    return f" {shown[:1].upper()}{shown[1:]}: not the one that gives the score{which}."
 
 
 def _tokens(trace: Trace, score: Score) -> list[dict[str, object]]:

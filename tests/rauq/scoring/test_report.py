@@ -8,6 +8,7 @@ import pytest
 from rauq import Settings, score
 from rauq.recorded.answers import find_recorded, load_recorded
 from rauq.scoring import report
+from rauq.scoring.shown import shown_layer
 from tests.traces import make_trace
 
 CASES = {
@@ -167,8 +168,8 @@ def test_the_layer_in_front_gives_the_score_or_was_selected():
     trace = make_trace()
     single, averaged = score(trace), score(trace, Settings(layer_aggregation="mean"))
     first, last = averaged.layers[0], averaged.layers[-1]
-    assert report.shown_layer(single, first) == report.shown_layer(single, last) == single.layer
-    assert [report.shown_layer(averaged, selected) for selected in (last, 99, None)] == [last, first, first]
+    assert shown_layer(single, first) == shown_layer(single, last) == single.layer
+    assert [shown_layer(averaged, selected) for selected in (last, 99, None)] == [last, first, first]
 
 
 def test_the_uncertainty_comes_with_its_purpose():

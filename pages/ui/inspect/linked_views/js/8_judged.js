@@ -69,7 +69,7 @@ function drawHistogram(canvas, { judged }, colours) {
 
 // The alternatives of the selected token, or of the largest collapse; a click continues the answer with one of them.
 function drawWeak(holder, data, view, act) {
-  const token = view.token ?? data.collapseAt;
+  const token = view.token ?? opensAt(data);
   if (data.live || data.empty || token === null || token === undefined) return holder.replaceChildren();
   const { alternatives } = data.tokens[token];
   const place = data.weakPoints.indexOf(token);
