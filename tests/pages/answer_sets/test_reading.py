@@ -58,6 +58,14 @@ def test_the_first_unclear_answer_is_sent_as_text_with_its_reason():
     assert "3 unclear answers to read" in said(page)
 
 
+def test_of_many_the_first_are_listed(monkeypatch):
+    monkeypatch.setattr(reading, "MOST_LISTED", 2)
+    page = open_list()
+    assert page.dataframe[0].value["number"].tolist() == list(UNCLEAR[:2])
+    assert cards(page)[0]["left"] == 3
+    assert "The first 2 are listed." in said(page)
+
+
 def test_filters_hold_for_the_list_too():
     (card,) = cards(open_list(group="two"))
     assert (card["number"], card["left"]) == (1, 1)
