@@ -147,10 +147,8 @@ def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
     shares = _shares(found, score, weight)
     detail = (
         f"{number(found.value, places=2)} nats below the reference (p = 1 at every token){shares}."
-        f"{_weight_of_attention(found, score, weight)}{_origin(score)}"
+        f"{_small_part(found, score, weight)}{_origin(score)}"
     )
-    if score.settings.alpha == 0:
-        return f"With alpha 0 only {weight} counts; confidence is furthest below the reference {where}", detail
     return f"{_opening(found.value)} {where}", detail
 
 
@@ -188,25 +186,30 @@ def _shares(found: CollapsePoint, score: Score, weight: str) -> str:
     return f", {signal} from {score.settings.signal} and {attention} from {weight}"
 
 
-def _weight_of_attention(found: CollapsePoint, score: Score, weight: str) -> str:
-    """That attention can hardly matter with this alpha, where it does not."""
-    if not _adds_little(found, score):
+SMALL_PART = 0.1  # of a collapse: what changes it by less hardly matters there
+
+
+def _small_part(found: CollapsePoint, score: Score, weight: str) -> str:
+    """That signal or attention hardly matters at the largest collapse, where its computed share is small."""
+    if found.value <= 0:
         return ""
-    alpha = score.settings.alpha or 0.0
-    return f" At alpha {alpha:g} {weight} has a weight of {number(100 * (1 - alpha), places=0)} %, so it adds little."
+    if found.token == score.span[0] and found.attention_share == 0:
+        return f" The first token has no previous one, so {weight} has no part in it."
+    shares = {score.settings.signal or "signal": found.signal_share, weight: found.attention_share}
+    small = [(name, abs(share) / found.value) for name, share in shares.items()]
+    return "".join(
+        f" {name[:1].upper()}{name[1:]} changes it by only {number(100 * share, places=0)} %."
+        for name, share in small
+        if share <= SMALL_PART
+    )
 
 
 def attention_adds_little(trace: Trace, score: Score) -> bool:
-    """Whether attention hardly matters at the largest collapse, since alpha gives it a small weight."""
-    found = collapse(trace, score)
-    return found is not None and not why_empty(trace, score.settings.part) and _adds_little(found, score)
-
-
-def _adds_little(found: CollapsePoint, score: Score) -> bool:
-    alpha = score.settings.alpha
-    if score.settings.update != "rauq" or alpha is None or alpha <= 0.5:
+    """Whether attention hardly matters at the largest collapse, and a smaller alpha would give it more weight."""
+    found, settings = collapse(trace, score), score.settings
+    if found is None or why_empty(trace, settings.part) or settings.update != "rauq" or (settings.alpha or 0) <= 0.5:
         return False
-    return not math.isnan(found.attention_share) and abs(found.attention_share) <= 0.1 * found.value
+    return abs(found.attention_share) <= SMALL_PART * found.value
 
 
 def _rounded(found: CollapsePoint) -> tuple[float, float]:

@@ -20,11 +20,12 @@ function drawJudged(part, { judged }, act, another) {
 }
 
 // The verdict with the correct answer, or a field for that answer, and what the user may say instead.
-function drawVerdict(part, { verdict, correctAnswer, source, canChange, asks, typed }, act) {
+function drawVerdict(part, { verdict, correctAnswer, source, evidence, canChange, asks, typed }, act) {
   part("badge").textContent = VERDICTS[verdict] ?? "Correct or not?";
   part("badge").dataset.verdict = verdict ?? "";
   part("correct-answer").textContent = correctAnswer ? `Correct answer: ${correctAnswer}` : "";
   part("verdict-source").textContent = source ? `Verdict: ${source}.` : "";
+  part("verdict-evidence").textContent = evidence ?? "";
   part("ask-correct").hidden = !(asks || typed);
   part("overrule").hidden = !canChange;
   for (const button of part("overrule").querySelectorAll("button")) {
