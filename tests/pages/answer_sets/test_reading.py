@@ -122,3 +122,12 @@ def test_a_run_that_came_with_the_app_says_why_and_how_to_make_a_copy(monkeypatc
     assert page.dataframe[0].value["number"].tolist() == list(UNCLEAR)
     assert "came with the app cannot be changed" in said(page)
     assert "Make a copy on the page Runs" in [link.proto.label for link in page.get("page_link")]
+
+
+def test_a_run_with_another_scale_says_why_and_offers_no_copy(root):
+    make(root, "scale", quality=(5.0, 0.0, 1.0, 2.0), unclear=(1,))
+    page = open_sets(run="scale", view="answers", listed="unclear")
+    assert not page.exception
+    assert cards(page) == []
+    assert "not on a scale from 0 to 1" in said(page)
+    assert "Make a copy on the page Runs" not in [link.proto.label for link in page.get("page_link")]

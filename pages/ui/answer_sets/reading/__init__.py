@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from analysis.runs import library
 from analysis.runs.opened import why_fixed
 from pages.ui.answer_sets.choices import Chosen
 from pages.ui.shared.assets import joined, script
@@ -61,8 +62,8 @@ class Read:
 
 def reading_list(chosen: Chosen, unclear: np.ndarray) -> None:
     """Draw the first unclear answer with its keys, and all of them in a table; `unclear` (n,) of those chosen."""
-    rows, is_fixed = np.flatnonzero(unclear), bool(why_fixed(chosen.run))
-    if not is_fixed:
+    rows = np.flatnonzero(unclear)
+    if not why_fixed(chosen.run):  # else the table says why
         show_card(_card(chosen, rows), chosen.name)
     if len(rows):
         listed = rows[:MOST_LISTED]
@@ -73,7 +74,7 @@ def reading_list(chosen: Chosen, unclear: np.ndarray) -> None:
         first = f" The first {MOST_LISTED:,} are listed." if len(rows) > MOST_LISTED else ""
         note = f"In the order of the data set, whatever their score.{first}"
         openable(table, "unclear", chosen, note, height=_HEIGHT)
-    if is_fixed:
+    if chosen.name == library.BUNDLED:
         st.page_link("pages/runs.py", label="Make a copy on the page Runs", icon=":material/arrow_forward:")
 
 
