@@ -92,10 +92,8 @@ def _model(row: Row) -> str:
 
 def _of_model(model: str, rows: Sequence[Row]) -> str:
     of = {(row[1], row[2], row[3]): row for row in rows if _model(row) == model}
-    said = []
-    for answers in dict.fromkeys(
-        str(row[1]) for row in rows if _model(row) == model and str(row[1]) in _WHOLE | {PAIRS}
-    ):
+    said, kinds = [], dict.fromkeys(str(row[1]) for row in of.values())
+    for answers in (one for one in kinds if one in _NAMED):
         chosen, papers, length = (_with_interval(of[answers, AREA, name]) for name in (CHOSEN, PAPERS, LENGTH))
         said.append(f"{answers}, ROC-AUC {chosen} (RAUQ by entropy {papers}, length {length})")
     marked = of[PAIRS, MARKED, CHOSEN]
