@@ -360,7 +360,7 @@ def strongest_not_chosen(found: Separation, top: TopHeads, layers: Sequence[int]
     """The strongest head over all answers that the table lacks, and why it lacks it; "" where it has the strongest."""
     distance = np.abs(found.auc - 0.5)
     distance[tuple(np.array(top.heads, dtype=int).T)] = 0
-    row, head = (int(place) for place in np.unravel_index(int(distance.argmax()), distance.shape))
+    row, head = divmod(int(distance.argmax()), distance.shape[1])
     if not distance[row, head] > np.abs(top.auc - 0.5).min(initial=0.5):
         return ""
     return (

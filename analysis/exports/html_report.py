@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ from rauq.labels import (
 from rauq.scoring import report
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings, is_paper_setting, resolve
+from rauq.scoring.shown import head_in_words, shown_head
 from rauq.trace.attribution import about_attribution, weight_name
 from rauq.trace.messages import conversation_text
 from rauq.trace.trace import Trace
@@ -129,6 +131,8 @@ def html_report(trace: Trace, score: Score, *, said: Statements | None = None, d
         swatches=[(value, level(value)) for value in SWATCHES],
         charts=drawn,
         score=score,
+        shown=shown_head(score) if score.shown or score.layer is not None else None,
+        in_words=partial(head_in_words, score),
         heads=report.selected_heads(score),
         papers=is_paper_setting(score.settings, trace.kind),
         settings=settings_table(trace, score),

@@ -25,7 +25,8 @@ from analysis.figures import (
 )
 from rauq.errors import InvalidInput
 from rauq.scoring import report
-from rauq.scoring.score import Score, score
+from rauq.scoring.score import Score, ShownHead, score
+from rauq.scoring.shown import head_in_words, show_head, shown_head
 from rauq.trace.attribution import weight_name
 from rauq.trace.trace import Trace
 
@@ -140,31 +141,31 @@ def confidence(
     score: Score,
     pieces: Sequence[bytes],
     *,
-    layer: int,
     collapse: int | None = None,
     selected: int | None = None,
     weight: str = "attention",
     dark: bool = False,
 ) -> go.Figure:
-    """Three rows over one token axis: confidence c of each layer, `layer` in front; its signal; its attention.
+    """Three rows over one token axis: confidence c of each layer, the shown one in front; its signal; its attention.
 
     Confidence is on a logarithmic scale, so that the gap between r (a fully confident model) and c is the collapse.
     It is not bounded by 1: the entropy signal is not a probability. Values without a logarithm leave a gap. `weight`
     is the name of what stands for attention.
     """
-    front = score.layers.index(layer)
+    front = shown_head(score)
     hover = hover_labels(pieces)
     figure = make_subplots(rows=3, shared_xaxes=True, row_heights=[0.56, 0.22, 0.22], vertical_spacing=0.05)
     figure.add_traces(_confidences(score, front, hover), rows=1, cols=1)
     figure.add_trace(_bars(score.signal, 0, hover, name="signal", colour=UNCERTAINTY), row=2, col=1)
-    attention = _bars(score.attention[front], 1, hover, name=_weight_name(score, front, weight), colour=ATTENTION)
+    name = f"{weight}, {head_in_words(score, front.layer, front.head)}"
+    attention = _bars(front.attention, 1, hover, name=name, colour=ATTENTION)
     figure.add_trace(attention, row=3, col=1)
 
     figure.update_layout(shapes=token_marks(collapse, selected), bargap=0 if len(pieces) > _MANY else 0.35)
     figure.update_layout(legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "xanchor": "left"})
     figure.update_xaxes(token_axis(pieces) | {"showticklabels": False})
     figure.update_xaxes(showticklabels=True, row=3, col=1)
-    ticks = _log_ticks(np.concatenate([score.confidence.ravel(), score.reference_confidence[front]]))
+    ticks = _log_ticks(np.concatenate([score.confidence.ravel(), front.confidence, front.reference_confidence]))
     figure.update_yaxes(title="confidence", type="log", tickvals=ticks, tickformat=".3~g", row=1, col=1)
     figure.update_yaxes(title="signal", rangemode="tozero", nticks=3, row=2, col=1)
     figure.update_yaxes(title=weight, rangemode="tozero", nticks=3, row=3, col=1)
@@ -172,19 +173,20 @@ def confidence(
     return figure
 
 
-def _confidences(score: Score, front: int, hover: list[str]) -> list[go.Scatter]:
+def _confidences(score: Score, front: ShownHead, hover: list[str]) -> list[go.Scatter]:
     """The other layers behind, then r of the front layer, then its c."""
     behind = {"line": {"color": QUIET, "width": 1}, "opacity": 0.45, "showlegend": False}
     others = [
         _line(score.confidence[row], hover, name=f"layer {layer}", **behind)
         for row, layer in enumerate(score.layers)
-        if row != front
+        if layer != front.layer
     ]
     dotted = {"color": QUIET, "width": 1.5, "dash": "dot"}
-    sure = _line(score.reference_confidence[front], hover, name="r, fully confident model", line=dotted)
+    sure = _line(front.reference_confidence, hover, name="r, fully confident model", line=dotted)
     bold = {"line": {"color": UNCERTAINTY, "width": 3}, "marker": {"size": 6}}
     bold["mode"] = "lines" if len(hover) > _MANY else "lines+markers"
-    return [*others, sure, _line(score.confidence[front], hover, name=f"c, layer {score.layers[front]}", **bold)]
+    name = f"c, {head_in_words(score, front.layer, front.head)}"
+    return [*others, sure, _line(front.confidence, hover, name=name, **bold)]
 
 
 def _line(values: np.ndarray, hover: list[str], **look: object) -> go.Scatter:
@@ -206,11 +208,6 @@ def _bars(values: np.ndarray, first: int, hover: list[str], *, name: str, colour
         showlegend=False,
         hovertemplate="%{text}<br>%{fullData.name}: %{y:.3f}<extra></extra>",
     )
-
-
-def _weight_name(score: Score, row: int, weight: str) -> str:
-    head = int(score.heads[row])
-    return f"{weight}, head {head}" if head >= 0 else f"{weight}, mean over heads"
 
 
 def _log_ticks(values: np.ndarray) -> list[float]:
@@ -250,9 +247,9 @@ class View(NamedTuple):
 
 
 def default_view(trace: Trace, score: Score) -> View:
-    """The layer that gives the score, or the window's first, with its selected head (averaged heads: the strongest)."""
-    layer = report.shown_layer(score)
-    head = int(score.heads[score.layers.index(layer)])
+    """The layer and head of `shown_head`; where heads are averaged, the strongest of the layer."""
+    shown = shown_head(score)
+    layer, head = shown.layer, shown.head
     if head < 0:
         head = int(report.mean_weights(trace, score.settings)[trace.layers.index(layer)].argmax())
     return View(layer, head)
@@ -293,20 +290,23 @@ def _layer_head_map(trace: Trace, score: Score, view: View, *, dark: bool) -> Dr
 
 
 def _confidence(trace: Trace, score: Score, view: View, *, dark: bool) -> Drawing:
-    layer = report.shown_layer(score, view.layer)
-    bold = (
-        "the layer that gives the score"
-        if score.layer is not None
-        else f"layer {layer} (no single layer gives the score)"
-    )
+    shown = shown_head(score)
+    bold = head_in_words(score, shown.layer, shown.head)
     marks = {"collapse": _collapse(trace, score), "selected": view.token}
     return Drawing(
         "confidence",
-        f"Confidence, layer {layer}",
-        f"Bold: {bold}; thin: the others. Dotted: r, the same recurrence for a fully confident model (p = 1 at every "
-        "token). The scale is logarithmic: the gap from r down to c is the collapse.",
-        confidence(score, trace.pieces, layer=layer, weight=weight_name(trace.attribution), dark=dark, **marks),
+        f"Confidence, {bold}",
+        f"Bold: {bold}, {_role(score)}; thin: the other layers. Dotted: r, the same recurrence for a fully confident "
+        "model (p = 1 at every token). The scale is logarithmic: the gap from r down to c is the collapse.",
+        confidence(score, trace.pieces, weight=weight_name(trace.attribution), dark=dark, **marks),
     )
+
+
+def _role(score: Score) -> str:
+    """What the shown head has to do with the score."""
+    if score.shown is None and score.layer is not None:
+        return "which gives the score"
+    return "no single layer gives the score" if score.layer is None else "not the one that gives the score"
 
 
 def _token_head_map(trace: Trace, score: Score, view: View, *, dark: bool) -> Drawing:
@@ -351,15 +351,15 @@ def plot(
         InvalidInput: unknown name, a layer, head or token that the answer does not have, or a score of bare arrays.
     """
     scored = score(answer) if isinstance(answer, Trace) else answer
-    if scored.trace is None:
+    if (trace := scored.trace) is None:
         message = (
             "This score is of bare arrays, which have no tokens to draw. Plot the score of a trace: rauq.score(trace)."
         )
         raise InvalidInput(message)
-    chosen = default_view(scored.trace, scored)
-    view = View(chosen.layer if layer is None else layer, chosen.head if head is None else head, token)
-    _check_view(scored.trace, view)
-    drawn = {drawing.name: drawing for drawing in drawings(scored.trace, scored, view, dark=dark)}
+    _check_view(trace, layer=layer, head=head, token=token)
+    scored = show_head(trace, scored, layer, head)
+    view = default_view(trace, scored)._replace(token=token)
+    drawn = {drawing.name: drawing for drawing in drawings(trace, scored, view, dark=dark)}
     if name not in drawn:
         single = " (an answer of one token has confidence alone)" if name in _NAMES else ""
         message = f"Got the figure {name!r}{single}; choose one of {', '.join(drawn)}."
@@ -375,11 +375,11 @@ def plot(
     return figure
 
 
-def _check_view(trace: Trace, view: View) -> None:
+def _check_view(trace: Trace, *, layer: int | None, head: int | None, token: int | None) -> None:
     allowed = {
-        "layer": (view.layer, trace.layers),
-        "head": (view.head, range(trace.num_heads)),
-        "token": (view.token, range(len(trace.pieces))),
+        "layer": (layer, trace.layers),
+        "head": (head, range(trace.num_heads)),
+        "token": (token, range(len(trace.pieces))),
     }
     for name, (given, known) in allowed.items():
         if given is not None and given not in known:

@@ -270,10 +270,17 @@ _ANSWERS, _QUESTIONS = ("A:", "Answer:"), ("Q:", "Question:")
 
 
 class Ruling(NamedTuple):
-    """Whether an answer is correct, None where the measure does not decide it, and the measure."""
+    """Whether an answer is correct, None where the measure does not decide it, the measure, and what it goes by.
+
+    `reason`: why it is not decided. `matching` and `opposing`: what the answer names that is the correct answer, and
+    what it names of the same kind that is not, as it is written; None where the measure looks for no names.
+    """
 
     correct: bool | None
     measure: Measure
+    reason: str = ""
+    matching: tuple[str, ...] | None = None
+    opposing: tuple[str, ...] | None = None
 
 
 def judge_typed(prompt: str, correct_answer: str, answer: str) -> Ruling:
@@ -282,7 +289,7 @@ def judge_typed(prompt: str, correct_answer: str, answer: str) -> Ruling:
     By the rule for facts where it fits, else by its words.
     """
     from analysis.datasets.facts.tables import SEPARATOR
-    from analysis.quality.facts import family_of
+    from analysis.quality.facts import family_of, stated_facts
 
     question = last_question(prompt)
     references = tuple(text.strip() for text in correct_answer.split(SEPARATOR) if text.strip())
@@ -290,7 +297,14 @@ def judge_typed(prompt: str, correct_answer: str, answer: str) -> Ruling:
     example = Example(id="typed", prompt=prompt, question=question, references=references, group=family)
     chosen = measure("facts" if family else default_quality([example])[0])
     (judged,) = load_judge(chosen.id)([example], [answer])
-    return Ruling(chosen.thresholds.decide(judged.quality), chosen)
+    correct = chosen.thresholds.decide(judged.quality)
+    if not family:
+        return Ruling(correct, chosen, judged.reason)
+    stated = [(one.correct, answer[one.start : one.end]) for one in stated_facts(example, answer)]
+    matching, opposing = (
+        tuple(dict.fromkeys(text for right, text in stated if right == side)) for side in (True, False)
+    )
+    return Ruling(correct, chosen, judged.reason, matching, opposing)
 
 
 def last_question(prompt: str) -> str:

@@ -11,10 +11,12 @@ import numpy as np
 import rauq
 from rauq.errors import InvalidInput
 from rauq.labels import number
-from rauq.recorded.scores import scores_of
-from rauq.scoring.report import mean_weights, selected_heads, shown_layer
+from rauq.recorded.scores import WRITTEN, scores_of
+from rauq.scoring.report import mean_weights, selected_heads, was_given
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings, resolve
+from rauq.scoring.shown import shown_layer
+from rauq.scoring.surprisal import score_surprisal
 from rauq.trace.trace import Trace
 
 Columns = tuple[tuple[int | None, int | None], ...]
@@ -27,11 +29,16 @@ _SAID_FIRST = frozenset({"signal", "alpha", "alignment"})  # settings that a sen
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PairScores:
-    """Both answers scored under the same settings, instead of their own."""
+    """Both answers scored under the same settings, instead of their own, or both by their largest surprisal."""
 
     settings: Settings
     a: Score
     b: Score
+
+    @property
+    def in_words(self) -> str:
+        """What both are scored by."""
+        return "largest surprisal" if self.a.by == "surprisal" else settings_in_words(self.settings)
 
     @property
     def difference(self) -> float:
@@ -98,6 +105,14 @@ def score_each_setting(a: Trace, b: Trace, settings: Sequence[Settings]) -> tupl
     )
 
 
+def score_by_surprisal(a: Trace, b: Trace) -> tuple[PairScores, ...]:
+    """Both answers by their largest surprisal, where the model wrote neither; else nothing."""
+    if not (was_given(a) and was_given(b)):
+        return ()
+    of_a, of_b = score_surprisal(a), score_surprisal(b)
+    return (PairScores(settings=of_a.settings, a=of_a, b=of_b),)
+
+
 def different_scales(a: Trace, b: Trace, score_a: Score, score_b: Score) -> tuple[str, ...]:
     """What keeps two scores from being compared, such as "signals"; empty where they are on one scale."""
     settings_a, settings_b = score_a.settings, score_b.settings
@@ -105,6 +120,7 @@ def different_scales(a: Trace, b: Trace, score_a: Score, score_b: Score) -> tupl
         "models": ((a.model, a.revision), (b.model, b.revision)),
         "kinds of model": (a.kind, b.kind),
         "weights": (_method(a), _method(b)),
+        "measures": (score_a.by, score_b.by),
         "signals": (settings_a.signal, settings_b.signal),
         "alphas": (settings_a.alpha, settings_b.alpha),
         "alignments": (settings_a.alignment, settings_b.alignment),
@@ -118,7 +134,13 @@ APART = 0.1
 
 
 def reference_of(trace: Trace, score: Score) -> tuple[float, ...]:
-    """The uncertainties of other answers of the model, as the app brings them; none for other settings than these."""
+    """The uncertainties of other answers of the model, as the app brings them; none for other settings than these.
+
+    Of answers that the model did not write: those of written answers, by their largest surprisal.
+    """
+    if was_given(trace):
+        written = scores_of(trace, WRITTEN) if score.by == "surprisal" else None
+        return written.uncertainties if written else ()
     found = scores_of(trace)
     is_comparable = found is not None and resolve(score.settings, trace.kind) == resolve(Settings(), trace.kind)
     return found.uncertainties if found is not None and is_comparable else ()

@@ -25,8 +25,8 @@ from analysis.figures import (
 )
 from analysis.two_answers.comparison import Columns
 from rauq.labels import direction
-from rauq.scoring.report import shown_layer
 from rauq.scoring.score import Score
+from rauq.scoring.shown import shown_layer
 
 _OVERLAY_HEIGHT = 460
 _LABEL_WIDTH = 92  # pixels, on the right, for the names of the lines

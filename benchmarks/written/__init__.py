@@ -17,12 +17,13 @@ from analysis.evidence.written import AREA, CHOSEN, PAIRS, PAPERS
 from benchmarks.support.recording import measured
 from benchmarks.written.marks import MARKS, hits, share_with_interval
 from benchmarks.written.reading import MODELS, Answers, read_answers
-from benchmarks.written.scores import rated
+from benchmarks.written.scores import LENGTH, rated
 from rauq.labels import number
 
 MARKED = "share of incorrect answers whose name is marked"
 COLUMNS = ("model", "answers", "measure", "score", "n", "value", "low", "high", "within", "within low", "within high")
 Row = tuple[Cell, ...]
+_NAMED = {PAIRS, *(f"answers of {model}" for model in MODELS)}
 _NONE = (math.nan, math.nan, math.nan)
 
 
@@ -81,16 +82,23 @@ def record_of(rows: Sequence[Row]) -> Record:
 
 
 def finding(rows: Sequence[Row]) -> str:
-    """What the chosen score reaches beside the paper's, and how often it marks the wrong name."""
-    said = []
-    for model in dict.fromkeys(str(row[0]) for row in rows):
-        of = {(row[2], row[3]): row for row in rows if row[:2] == (model, PAIRS)}
-        chosen, papers, marked = of[AREA, CHOSEN], of[AREA, PAPERS], of[MARKED, CHOSEN]
-        said.append(
-            f"{model}: ROC-AUC {_with_interval(chosen)}, RAUQ by entropy {_with_interval(papers)}; it marks the wrong "
-            f"name in {number(100 * float(marked[5]), places=0)} % of {marked[4]:,} incorrect answers"
-        )
-    return f"Written pairs, {CHOSEN}. {'. '.join(said)}."
+    """What the chosen score reaches beside the paper's, on pairs and on answers of another model, and what it marks."""
+    return f"Scored by the {CHOSEN}. {' '.join(_of_model(model, rows) for model in dict.fromkeys(map(_model, rows)))}"
+
+
+def _model(row: Row) -> str:
+    return str(row[0])
+
+
+def _of_model(model: str, rows: Sequence[Row]) -> str:
+    of = {(row[1], row[2], row[3]): row for row in rows if _model(row) == model}
+    said, kinds = [], dict.fromkeys(str(row[1]) for row in of.values())
+    for answers in (one for one in kinds if one in _NAMED):
+        chosen, papers, length = (_with_interval(of[answers, AREA, name]) for name in (CHOSEN, PAPERS, LENGTH))
+        said.append(f"{answers}, ROC-AUC {chosen} (RAUQ by entropy {papers}, length {length})")
+    marked = of[PAIRS, MARKED, CHOSEN]
+    share = number(100 * float(marked[5]), places=0)
+    return f"{model}: {'; '.join(said)}; of {marked[4]:,} incorrect pairs it marks the wrong name in {share} %."
 
 
 def _with_interval(row: Row) -> str:

@@ -14,6 +14,7 @@ from rauq.scoring.surprisal import compared_tokens, token_surprisals
 from rauq.trace.words import named_tokens, word_tokens
 
 Score = Callable[[Reading], float]
+LENGTH = "control: length in tokens"
 _CAPITAL = re.compile(r"\b[^\W\d_a-z]\w*")
 
 
@@ -77,7 +78,7 @@ SCORES: Mapping[str, Score] = MappingProxyType(
 )
 CONTROLS: Mapping[str, Score] = MappingProxyType(
     {
-        "control: length in tokens": lambda read: len(read.texts),
+        LENGTH: lambda read: len(read.texts),
         "control: place of the largest surprisal": lambda read: read.surprisals.argmax() / len(read.texts),
         "control: number of capitals": lambda read: len(_CAPITAL.findall("".join(read.texts))),
     }

@@ -11,6 +11,7 @@ from rauq.labels import about_weights, number, running, token_labels
 from rauq.scoring.empty import ENDINGS, empty_answer
 from rauq.scoring.score import Score, collapse_token
 from rauq.scoring.settings import Settings
+from rauq.scoring.shown import head_in_words
 from rauq.trace.attribution import about_attribution, weight_name
 from rauq.trace.parts import shows_text, span_of
 from rauq.trace.trace import Part, Trace
@@ -118,13 +119,6 @@ def weak_points(trace: Trace, score: Score, *, most: int = 3) -> tuple[int, ...]
     return tuple(found)
 
 
-def shown_layer(score: Score, selected: int | None = None) -> int:
-    """The layer that gives the score; where no single layer does, `selected` if in the window, else its first layer."""
-    if score.layer is not None:
-        return score.layer
-    return selected if selected in score.layers else score.layers[0]
-
-
 def uncertainty_sentence(score: Score) -> str:
     """The score and its purpose; empty where it is undefined, since `sentence` then gives the reason."""
     if math.isnan(score.uncertainty):
@@ -153,10 +147,8 @@ def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
     shares = _shares(found, score, weight)
     detail = (
         f"{number(found.value, places=2)} nats below the reference (p = 1 at every token){shares}."
-        f"{_weight_of_attention(found, score, weight)}{_origin(score)}"
+        f"{_small_part(found, score, weight)}{_origin(score)}"
     )
-    if score.settings.alpha == 0:
-        return f"With alpha 0 only {weight} counts; confidence is furthest below the reference {where}", detail
     return f"{_opening(found.value)} {where}", detail
 
 
@@ -194,25 +186,30 @@ def _shares(found: CollapsePoint, score: Score, weight: str) -> str:
     return f", {signal} from {score.settings.signal} and {attention} from {weight}"
 
 
-def _weight_of_attention(found: CollapsePoint, score: Score, weight: str) -> str:
-    """That attention can hardly matter with this alpha, where it does not."""
-    if not _adds_little(found, score):
+SMALL_PART = 0.1  # of a collapse: what changes it by less hardly matters there
+
+
+def _small_part(found: CollapsePoint, score: Score, weight: str) -> str:
+    """That signal or attention hardly matters at the largest collapse, where its computed share is small."""
+    if found.value <= 0:
         return ""
-    alpha = score.settings.alpha or 0.0
-    return f" At alpha {alpha:g} {weight} has a weight of {number(100 * (1 - alpha), places=0)} %, so it adds little."
+    if found.token == score.span[0] and found.attention_share == 0:
+        return f" The first token has no previous one, so {weight} has no part in it."
+    shares = {score.settings.signal or "signal": found.signal_share, weight: found.attention_share}
+    small = [(name, abs(share) / found.value) for name, share in shares.items()]
+    return "".join(
+        f" {name[:1].upper()}{name[1:]} changes it by only {number(100 * share, places=0)} %."
+        for name, share in small
+        if share <= SMALL_PART
+    )
 
 
 def attention_adds_little(trace: Trace, score: Score) -> bool:
-    """Whether attention hardly matters at the largest collapse, since alpha gives it a small weight."""
-    found = collapse(trace, score)
-    return found is not None and not why_empty(trace, score.settings.part) and _adds_little(found, score)
-
-
-def _adds_little(found: CollapsePoint, score: Score) -> bool:
-    alpha = score.settings.alpha
-    if score.settings.update != "rauq" or alpha is None or alpha <= 0.5:
+    """Whether attention hardly matters at the largest collapse, and a smaller alpha would give it more weight."""
+    found, settings = collapse(trace, score), score.settings
+    if found is None or why_empty(trace, settings.part) or settings.update != "rauq" or (settings.alpha or 0) <= 0.5:
         return False
-    return not math.isnan(found.attention_share) and abs(found.attention_share) <= 0.1 * found.value
+    return abs(found.attention_share) <= SMALL_PART * found.value
 
 
 def _rounded(found: CollapsePoint) -> tuple[float, float]:
@@ -318,18 +315,14 @@ def as_json(trace: Trace, score: Score) -> dict[str, object]:
 
 
 def _origin(score: Score) -> str:
-    for row in selected_heads(score):
-        if row.layer == score.layer:
-            return f" The score comes from layer {row.layer}{_with_head(row.head, score)}."
-    return ""
-
-
-def _with_head(head: int | None, score: Score) -> str:
-    if head is None:
-        return ""
-    if score.settings.heads == "top5":
-        return ", mean of its top five heads"
-    return ", mean of its heads" if head < 0 else f", head {head}"
+    """Which layer and head the numbers are of, and whether they give the score."""
+    used = {row.layer: row.head for row in selected_heads(score)}
+    gives = "" if score.layer is None else head_in_words(score, score.layer, used[score.layer])
+    if score.shown is None:
+        return f" The score comes from {gives}." if gives else ""
+    shown = head_in_words(score, score.shown.layer, score.shown.head)
+    which = f", which is {gives}" if gives else ""
+    return f" {shown[:1].upper()}{shown[1:]}: not the one that gives the score{which}."
 
 
 def _tokens(trace: Trace, score: Score) -> list[dict[str, object]]:

@@ -132,6 +132,20 @@ NO_INDEX = -1  # for a head if all were averaged, for a layer if no single one g
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class ShownHead:
+    """A layer and its head, -1 for the mean of its heads, with the recurrence in it.
+
+    `attention` (N - 1,) on the previous token; `confidence` (N,): c; `reference_confidence` (N,): r.
+    """
+
+    layer: int
+    head: int
+    attention: np.ndarray
+    confidence: np.ndarray
+    reference_confidence: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Score:
     """The uncertainty of one answer of N tokens, with all its steps, over the Lw layers of the window.
 
@@ -149,6 +163,7 @@ class Score:
     `span`: the tokens of the part that was scored, as (start, stop); values of tokens outside it are nan. `trace` is
     the answer that was scored; None for bare arrays. `by`: RAUQ, or the largest surprisal (`score_surprisal`), with
     which no layer gives the score, and `collapse` is the surprisal of the tokens that are compared.
+    `shown`: another head, which was chosen to be shown, and has `contributions` and `collapse` (`show_head`).
     Undefined is nan, and `reasons` says why.
     """
 
@@ -170,6 +185,7 @@ class Score:
     span: tuple[int, int]
     trace: Trace | None = None
     by: Measure = "rauq"
+    shown: ShownHead | None = None
 
     def __repr__(self) -> str:
         """One line: the uncertainty, the layer that gives it, and how many tokens were scored."""

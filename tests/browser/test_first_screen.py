@@ -86,15 +86,28 @@ def test_a_correct_answer_is_typed_and_the_verdict_overruled(page, server):
     expect(page.locator(".verdict-source")).to_have_text("Verdict: set by you.")
 
 
-def test_the_layer_that_gives_the_score_is_named_and_one_click_away(page, server):
+def test_another_head_moves_the_whole_picture_and_one_click_leads_back(page, server):
+    """Tracks, headline, tooltip and sentence are of one head: by default of the one that gives the score."""
     opened(page, server, "example=canberra")
+    score = rauq.score(find_recorded("canberra").trace())
+    gives = f"layer {score.layer}, head {score.heads[score.layers.index(score.layer)]}"
     shown = page.locator(".shown-what")
-    expect(shown).to_contain_text("the selected head that separates answers best (ROC-AUC")
-    layer = rauq.score(find_recorded("canberra").trace()).layer
-    expect(shown).to_contain_text(f"The score comes from layer {layer}.")
-    page.get_by_role("button", name="Show it").click()
-    expect(shown).to_have_text(re.compile(rf"^Shown: layer {layer}, head \d+, which gives the score"))
-    expect(page).to_have_url(re.compile(f"layer={layer}$"))
+    expect(shown).to_have_text(f"L{gives[1:]}, which gives the score")
+    expect(page.locator(".finding .detail")).to_contain_text(f"The score comes from {gives}.")
+    page.get_by_role("button", name="which separates answers best").click()
+    expect(shown).to_have_text(
+        re.compile(r"^Layer 20, head 1, which separates answers best .*: not the one that gives")
+    )
+    expect(page.locator(".finding .detail")).to_contain_text(
+        f"Layer 20, head 1: not the one that gives the score, which is {gives}."
+    )
+    expect(page).to_have_url(re.compile("layer=20&head=1"))
+    page.locator(".token").nth(5).hover()
+    tip = page.locator(".tip").inner_text()
+    assert set(re.findall(r"layer (\d+), head (\d+)", tip)) == {("20", "1")}
+    page.get_by_role("button", name="which gives the score").click()
+    expect(shown).to_have_text(f"L{gives[1:]}, which gives the score")
+    expect(page.locator(".finding .detail")).to_contain_text(f"The score comes from {gives}.")
     expect(page.locator(".auc-caption")).to_contain_text("The head that separates best, layer 19 head 3")
 
 
@@ -117,8 +130,7 @@ def test_a_long_answer_has_a_window_that_follows_text_keys_and_overview(page, se
     rested(page)
     overview, strip = page.locator("canvas.overview"), page.locator(".strip")
     trace = random_trace(400)
-    collapse = report.collapse(trace, rauq.score(trace)).token
-    assert collapse in window(overview)
+    assert min(report.weak_points(trace, rauq.score(trace))) in window(overview)
     box = overview.bounding_box()
     page.mouse.click(box["x"] + box["width"] * 0.9, box["y"] + 5)
     expect(overview).to_have_attribute("aria-label", re.compile(r"tokens 3\d\d to 39\d of 400"))

@@ -6,7 +6,7 @@ import pandas as pd
 from analysis.methods.comparison import RAUQ
 from analysis.runs.opened import MOST_SAMPLED, Run
 from pages.ui.answer_sets.choices import Asked, Chosen
-from pages.ui.answer_sets.reading import reading_list
+from pages.ui.answer_sets.reading import MOST_LISTED, reading_list
 from pages.ui.host import cache
 from pages.ui.shared import url_state
 from pages.ui.shared.run_page import choice, openable, sentence
@@ -19,7 +19,6 @@ _SHOWN = (
 )
 _NAMES = {"num_tokens": "tokens", "quality_reason": "why not judged"}
 _HEIGHT = 560  # pixels
-_MOST_LISTED = 1_000  # rows of a large run: a browser takes no million
 
 
 def answers(chosen: Chosen) -> None:
@@ -59,7 +58,7 @@ def _table(chosen: Chosen) -> pd.DataFrame:
     """
     uncertainty = _uncertainty(chosen)
     ordered = pd.Series(uncertainty).sort_values(ascending=False).index.to_numpy()
-    first = np.sort(ordered[: len(ordered) if len(ordered) <= MOST_SAMPLED else _MOST_LISTED])
+    first = np.sort(ordered[: len(ordered) if len(ordered) <= MOST_SAMPLED else MOST_LISTED])
     table = chosen.run.answers.iloc[chosen.rows[first]].set_axis(first)
     table["uncertainty"] = uncertainty[first]
     table["by hand"] = marks_of(table)

@@ -6,6 +6,7 @@ Both are scored by the same settings, unless B is given its own.
 import math
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -17,13 +18,16 @@ from pages.ui.host.jobs import Job, Request
 from pages.ui.host.uploads import uploaded
 from pages.ui.shared import state, url_state
 from pages.ui.shared.errors import printable
+from pages.ui.shared.measure import measure_of_both
 from pages.ui.shared.model_form import chosen_model, model_form
 from pages.ui.shared.settings_form import SettingsForm, settings_form
 from pages.ui.shared.state import GENERATE, READ
-from pages.ui.shared.url_state import DEFAULT_TOKENS, SETTINGS, update_url
+from pages.ui.shared.url_state import BY, DEFAULT_TOKENS, SETTINGS, update_url
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import running, visible
 from rauq.scoring import report
+from rauq.scoring.report import was_given
+from rauq.scoring.score import Measure
 from rauq.scoring.settings import Settings, is_paper_setting
 from rauq.trace.file import LARGEST_UPLOAD
 from rauq.trace.trace import Trace
@@ -222,16 +226,19 @@ def settings_of_both(a: Trace, b: Trace) -> tuple[Settings, Settings]:
 
 def _settings_controls(a: Trace, b: Trace) -> None:
     """The button says whether the settings are the paper's; they are drawn once it is open."""
-    papers = all(is_paper_setting(s, t.kind) for s, t in zip(settings_of_both(a, b), (a, b), strict=True))
+    by_rauq = measure_of_both(a, b) == "rauq"
+    papers = by_rauq and all(is_paper_setting(s, t.kind) for s, t in zip(settings_of_both(a, b), (a, b), strict=True))
     own = _b_has_its_own()
-    label = "Scoring: separate for B" if own else "Scoring: paper's setting" if papers else "Scoring: custom"
-    place = st.popover(label, key=_POPOVER, width="stretch", on_change="rerun")
+    label = "separate for B" if own else "paper's setting" if papers else "custom" if by_rauq else "largest surprisal"
+    place = st.popover(f"Scoring: {label}", key=_POPOVER, width="stretch", on_change="rerun")
     if place.open:
         with place:
             _all_fields(_forms(a, b), own=own)
-            st.button(
-                "Reset to paper's setting", key="paper", on_click=_back_to_the_papers, disabled=papers and not own
-            )
+            given: Measure | None = "rauq" if was_given(a) and was_given(b) else None
+            options: dict[str, Any] = {"on_click": _back_to_the_papers, "args": (given,)}
+            st.button("Reset to paper's setting", key="paper", disabled=papers and not own, **options)
+            if given and by_rauq:
+                _offer_surprisal()
 
 
 def _b_has_its_own() -> bool:
@@ -264,8 +271,14 @@ def _all_fields(forms: tuple[SettingsForm, ...], *, own: bool) -> None:
             settings_form(form)
 
 
-def _back_to_the_papers() -> None:
-    update_url(dict.fromkeys((*SETTINGS, *_OF_B)))
+def _back_to_the_papers(by: Measure | None) -> None:
+    """Score both by RAUQ with the paper's setting; given answers, if `by` is rauq, too."""
+    update_url(dict.fromkeys((*SETTINGS, *_OF_B)) | {BY: by})
+
+
+def _offer_surprisal() -> None:
+    """The way back to what finds errors in given answers."""
+    st.button("Score by the largest surprisal", key="by_surprisal", on_click=_back_to_the_papers, args=(None,))
 
 
 @url_state.by_the_user

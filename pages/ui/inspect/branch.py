@@ -198,11 +198,12 @@ def branch_payload(trace: Trace, before: Score, branch_trace: Trace, token: int)
     try:
         score = _branch_score(trace, branch_trace, before.settings)
     except RauqError as error:
-        nothing: dict[str, Any] = {"confidence": "", "layers": [], "uncertainty": None, "note": ""}
+        nothing: dict[str, Any] = {"confidence": "", "layers": [], "heads": [], "uncertainty": None, "note": ""}
         return bare | nothing | {"why": running(without_folders(str(error)))}
     return bare | {
         "confidence": as_base64(score.confidence, "<f4"),
         "layers": list(score.layers),
+        "heads": score.heads.tolist(),
         "uncertainty": score.uncertainty if math.isfinite(score.uncertainty) else None,
         "why": why_empty(branch_trace, score.settings.part) or score.reasons.uncertainty,
         "note": _note(before, score),

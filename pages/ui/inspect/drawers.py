@@ -27,7 +27,6 @@ from pages.ui.inspect.reference import (
     about_reference,
     calibration,
     choose,
-    front,
     model_of,
     reference,
     settled,
@@ -177,12 +176,11 @@ def _python(trace: Trace, score: Score) -> None:
 
 def _figures(trace: Trace, score: Score) -> None:
     """Draw the figures of the current selection, one below the other, saved with Plotly's own button."""
-    from analysis.one_answer.figures import View, drawings
+    from analysis.one_answer.figures import default_view, drawings
 
     format_picker()
     st.caption("These figures show the selection above.")
-    selected = selection.chosen(trace)
-    view = View(*front(score, trace, selected=selected)[:2], selected.token)
+    view = default_view(trace, score)._replace(token=selection.chosen(trace).token)
     for drawing in drawings(trace, score, view, dark=is_dark()):
         key = f"figure_{drawing.name.replace('-', '_')}"
         st.header(drawing.heading, anchor=False)

@@ -29,7 +29,7 @@ from pages.ui.inspect.branch import (
 from pages.ui.inspect.drawers import EXPORT, OPEN, drawer_links, open_drawer, print_figures
 from pages.ui.inspect.form import EXAMPLES, run, show_messages, take, task_name
 from pages.ui.inspect.linked_views import live_views, payload, show_views
-from pages.ui.inspect.reference import Reference, finish_reference, front, judged_payload, reference
+from pages.ui.inspect.reference import Reference, finish_reference, judged_payload, reference, separates_best
 from pages.ui.inspect.remedies import has_template, offer_remedies
 from pages.ui.inspect.settings import more_attention, offer_surprisal, scoring_drawer, take_more_attention
 from pages.ui.inspect.statements import statements
@@ -48,6 +48,7 @@ from rauq.labels import running, shortened
 from rauq.recorded.answers import Recorded
 from rauq.scoring.report import Words, words
 from rauq.scoring.score import Score
+from rauq.scoring.shown import show_head
 from rauq.trace.messages import Message
 from rauq.trace.parts import answer_text
 from rauq.trace.trace import Kind, Trace
@@ -121,7 +122,9 @@ def inspect_page() -> None:
 
 def _scored(shown: Shown) -> Scored:
     try:
-        return Scored(shown=shown, score=measured(shown.trace))
+        chosen = selection.chosen(shown.trace)
+        score = show_head(shown.trace, measured(shown.trace), chosen.layer, chosen.head)
+        return Scored(shown=shown, score=score)
     except RauqError as error:
         return Scored(shown=shown, score=None, problem=error)
 
@@ -396,11 +399,12 @@ def show_answer(shown: Shown, score: Score) -> None:
     selected = selection.chosen(shown.trace)
     wrong = state.wrong_tokens(shown.trace)
     found = reference(shown.trace, score)
+    best = separates_best(score, shown.trace, found.scores)
     said = known_verdict(shown.name, shown.trace, shown.recorded)
     own = {"verdict": verdict_payload(said), "ours": added_heads_line(shown.trace) or ""}
     data = payload(shown.trace, score, words(shown.trace, score, shown.note)) | {
         "judged": judged_payload(shown.trace, score, found) | own,
-        "front": front(score, shown.trace, found.scores)._asdict(),
+        "separates": None if best is None else best._asdict(),
         "offer": more_attention(shown.trace, score),
         "answer": shown.name,
         "selection": asdict(selected),
@@ -462,5 +466,8 @@ def _way_back() -> None:
 
 def _apply_selection(shown: Shown, event: Mapping[str, Any]) -> None:
     if event["answer"] == shown.name:  # a late event of the previous answer would change the selection in this one
+        before = selection.chosen(shown.trace)
         selection.store_selection(event, shown.trace)
-        st.session_state[_AGAIN] = st.session_state.get(OPEN) == EXPORT  # its link has the selection
+        after = selection.chosen(shown.trace)
+        is_moved = (before.layer, before.head) != (after.layer, after.head)  # all numbers are of the head that is shown
+        st.session_state[_AGAIN] = is_moved or st.session_state.get(OPEN) == EXPORT  # its link has the selection

@@ -1,7 +1,7 @@
 """What a score is compared with, and how it compares: the small table that came with the app, or a run of the model.
 
 A table is read at once. A run is read after the page is drawn, which says so meanwhile: its modules take a second to
-import, and it takes a moment to score. The views open on the head that separates its answers best.
+import, and it takes a moment to score.
 """
 
 from dataclasses import dataclass, replace
@@ -17,12 +17,11 @@ from analysis.quality.unclear import about_unclear, bounds_sentence, unclear_bou
 from pages.ui.host import cache, runs
 from pages.ui.shared import url_state
 from pages.ui.shared.errors import message_text
-from pages.ui.shared.selection import Chosen
 from pages.ui.shared.url_state import REFERENCE, RUN
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import number, running
-from rauq.recorded.scores import WRITTEN, ReferenceHeads, ReferenceScores, scores_of
-from rauq.scoring.report import shown_layer, was_given
+from rauq.recorded.scores import WRITTEN, ReferenceScores, scores_of
+from rauq.scoring.report import was_given
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings, resolve, window
 from rauq.trace.trace import Trace
@@ -248,14 +247,15 @@ UNDEFINED = "No rank: the score is undefined."
 def judged_payload(trace: Trace, score: Score, reference: Reference) -> dict[str, Any]:
     """Return what the reference says of the score, its tokens and the heads."""
     scores = reference.scores
+    limits = None if score.shown is not None else scores  # they are those of the heads that give the scores
     is_own = score.settings.alignment == "predicting" and not was_given(trace)
     kept = (scores or scores_of(trace)) if is_own else None  # whatever the alpha
     return {
         "standing": _standing(score, reference),
         "heads": None if kept is None else _heads(kept, trace),
-        "underline": None if scores is None else scores.token_collapse,
-        "underlineNote": "" if scores is None else _underline_note(scores, score),
-        "worth": "" if scores is None or scores.weak_point is None else worth_in_words(scores.weak_point),
+        "underline": None if limits is None else limits.token_collapse,
+        "underlineNote": "" if limits is None else _underline_note(limits, score),
+        "worth": "" if limits is None or limits.weak_point is None else worth_in_words(limits.weak_point),
         "outcomes": {name: [look.colour for look in outcomes(dark=name == "dark")] for name in ("light", "dark")},
     }
 
@@ -356,35 +356,25 @@ def about_reference(score: Score, scores: ReferenceScores, name: str) -> str:
     )
 
 
-class Front(NamedTuple):
-    """A layer (absolute) and a head of it; `best`: the selected head that separates the reference's answers best."""
+class Separating(NamedTuple):
+    """The selected head that separates the reference's answers best: its layer (absolute), its area under the curve."""
 
     layer: int
     head: int
-    best: bool = False
+    auc: float
 
 
-def front(
-    score: Score, trace: Trace, reference: ReferenceScores | None = None, selected: Chosen | None = None
-) -> Front:
-    """The layer and head that the views show: those chosen, else what they open on.
+def separates_best(score: Score, trace: Trace, reference: ReferenceScores | None = None) -> Separating | None:
+    """The selected head with the largest area under the ROC curve in the reference, if that is beyond chance.
 
-    They open on the selected head that separates correct from incorrect answers of the reference best, if it does so
-    beyond chance; else on the layer that gives the score. `reference`: None for the table that came with the app.
+    `reference`: None for the table that came with the app.
     """
-    chosen = selected or Chosen()
     known = reference or scores_of(trace)
-    best = None if known is None or known.heads is None else _best(score, trace, known.heads)
-    layer = next((one for one in (chosen.layer, best) if one is not None), shown_layer(score))
-    picked = int(score.heads[score.layers.index(layer)]) if layer in score.layers else 0
-    head = max(picked, 0) if chosen.head is None else chosen.head
-    return Front(layer, head, best=layer == best and head == picked)
-
-
-def _best(score: Score, trace: Trace, heads: ReferenceHeads) -> int | None:
-    """The layer whose selected head has the largest area under the ROC curve, if one is beyond chance."""
-    own = heads.of(score.layers, trace.num_heads)
-    if own is None or score.settings.alignment != "predicting" or score.settings.heads != "max":
+    heads = None if known is None or known.heads is None else known.heads.of(score.layers, trace.num_heads)
+    if heads is None or score.settings.alignment != "predicting" or score.settings.heads != "max":
         return None
-    areas = np.array([row[head] for row, head in zip(own.auc, score.heads, strict=True)])
-    return score.layers[int(areas.argmax())] if areas.max(initial=0) > 0.5 + heads.chance else None
+    areas = np.array([row[head] for row, head in zip(heads.auc, score.heads, strict=True)])
+    if areas.max(initial=0) <= 0.5 + heads.chance:
+        return None
+    row = int(areas.argmax())
+    return Separating(score.layers[row], int(score.heads[row]), float(areas[row]))

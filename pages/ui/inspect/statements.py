@@ -32,4 +32,4 @@ def _verdict(verdict: Verdict) -> tuple[str, ...]:
     said = f"The answer is {verdict.verdict}." if verdict.verdict else _UNKNOWN
     source = f"Verdict: {verdict.source}." if verdict.source else ""
     known = f"Correct answer: {verdict.correct_answer}" if verdict.correct_answer else ""
-    return tuple(filter(None, (said, source, known)))
+    return tuple(filter(None, (said, source, verdict.evidence, known)))

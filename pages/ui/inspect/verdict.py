@@ -1,9 +1,9 @@
 """Is the answer shown correct? By the user, by a correct answer that the user typed, or as recorded or in its run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
 
@@ -18,6 +18,9 @@ from rauq.recorded.answers import Verdict as Said
 from rauq.trace.parts import answer_text
 from rauq.trace.trace import Trace
 
+if TYPE_CHECKING:
+    from analysis.quality.measures import Ruling
+
 LONGEST = 500  # characters of a typed correct answer; what is beyond is cut off
 MOST = 100  # answers that a session says something of; the oldest are forgotten
 
@@ -26,6 +29,7 @@ ByUser = Literal["correct", "incorrect"]
 _KEY = "_own_verdicts"
 _OF_RUN = f"{RUN}:"
 _LONGEST_NAME, _LONGEST_REASON = 60, 200  # characters, where a run or a reason is only named
+_MOST_NAMES = 5  # of an answer, on each side
 _SET, _NOT_STORED = "set by you", "set by you, in this session only, since the run cannot store it"
 _NO_TEXT = "not judged, since the answer has no text"
 _RULES: Mapping[str, str] = MappingProxyType(
@@ -41,12 +45,14 @@ _RULES: Mapping[str, str] = MappingProxyType(
 class Verdict:
     """Whether an answer is correct, None where that is not known, and where the verdict comes from, in words.
 
-    `correct_answer`: "" where none is known. `typed`: the user typed it. `can_change`: the user may set the verdict.
+    `correct_answer`: "" where none is known. `evidence`: what a rule found for and against it.
+    `typed`: the user typed it. `can_change`: the user may set the verdict.
     """
 
     verdict: Said | None = None
     correct_answer: str = ""
     source: str = ""
+    evidence: str = ""
     can_change: bool = True
     typed: bool = False
 
@@ -72,7 +78,7 @@ def known_verdict(name: str, trace: Trace, recorded: Recorded | None) -> Verdict
     else:
         found = _of_run(name)
     if own.verdict is not None:
-        found = replace(found, verdict=own.verdict, source=own.source)
+        found = replace(found, verdict=own.verdict, source=own.source, evidence="")
     return replace(found, can_change=bool(answer_text(trace).strip()))
 
 
@@ -84,9 +90,25 @@ def _by_typed(trace: Trace, correct_answer: str) -> Verdict:
 
     ruling = judge_typed(trace.prompt, correct_answer, answer)
     rule = _RULES[ruling.measure.id]
-    return replace(
-        known, verdict=_said(ruling.correct), source=rule if ruling.correct is not None else f"not decided {rule}"
-    )
+    source = rule if ruling.correct is not None else f"not decided {rule}{f', {ruling.reason}' * bool(ruling.reason)}"
+    return replace(known, verdict=_said(ruling.correct), source=source, evidence=_evidence(ruling))
+
+
+def _evidence(ruling: "Ruling") -> str:
+    """What the rule found in the answer for and against it; empty where it looks for no names."""
+    if ruling.matching is None or ruling.opposing is None:
+        return ""
+    if not ruling.matching and not ruling.opposing:
+        return "The answer names nothing of the kind that is asked for."
+    found = f"Matches the correct answer: {_quoted(ruling.matching)}." if ruling.matching else ""
+    against = f"Speaks against it: {_quoted(ruling.opposing)}." if ruling.opposing else "Nothing else is named."
+    return " ".join(filter(None, (found or "The correct answer is not named.", against)))
+
+
+def _quoted(names: Sequence[str]) -> str:
+    shown = [f"“{shortened(running(name), longest=_LONGEST_NAME)}”" for name in names[:_MOST_NAMES]]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def _of_run(name: str) -> Verdict:
@@ -146,6 +168,7 @@ def verdict_payload(verdict: Verdict) -> dict[str, Any]:
         "verdict": verdict.verdict,
         "correctAnswer": running(printable(verdict.correct_answer)),
         "source": printable(verdict.source),
+        "evidence": printable(verdict.evidence),
         "canChange": verdict.can_change,
         "asks": not verdict.correct_answer,
         "typed": verdict.typed,

@@ -19,6 +19,11 @@ def measure(trace: Trace, prefix: str = "") -> Measure:
     return "rauq" if query.get(prefix + BY) == "rauq" or url_state.settings_in(query, prefix) else "surprisal"
 
 
+def measure_of_both(a: Trace, b: Trace) -> Measure:
+    """Return what both of two answers are scored by: where one was generated, RAUQ."""
+    return "surprisal" if measure(a) == measure(b) == "surprisal" else "rauq"
+
+
 def scored(trace: Trace, prefix: str = "") -> Score:
     """Return the score of an answer, by its measure.
 

@@ -123,7 +123,8 @@ def test_figures_two_and_three_b_are_tables_with_their_intervals_and_counts():
     assert bins["answers"].sum() == 8
     low = attention[:, 0] <= bins["to"][0]
     assert bins["mean quality"][0] == quality[low].mean()
-    assert (bins["mean quality, low"] <= bins["mean quality"]).all()
+    many = quality_bins_table(quality_bins(np.tile(attention[:, 0], 9), np.tile(quality, 9), bins=2), of="attention")
+    assert (many["mean quality, low"] < many["mean quality"]).all()
     assert (bins["attention from"] <= bins["median"]).all()
 
 

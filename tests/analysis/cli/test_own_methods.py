@@ -62,7 +62,7 @@ def test_a_method_is_found_in_the_current_folder_and_ranked(here, model):
     )  # fmt: skip
     assert "Length" in ran.stdout
     run = open_run(here / "run")
-    assert run.methods == ("rauq", "msp", "perplexity", "mean_token_entropy", "length")
+    assert run.methods == ("rauq", "msp", "perplexity", "mean_token_entropy", "surprisal", "length")
     assert run.frame()["length"].tolist() == run.answers["num_tokens"].tolist()
     (note,) = run.manifest.request.own_methods
     assert (note.id, note.name, note.source, note.module) == ("length", "Length", "us", "mine:own")

@@ -12,6 +12,7 @@ import rauq
 from analysis.exports.csv_text import as_text
 from analysis.exports.numbers import TokenNumbers, numbers_csv, selected_heads_csv
 from rauq.labels import label
+from rauq.scoring.shown import show_head
 from tests.answers import random_trace
 from tests.traces import as_lig, make_trace
 
@@ -19,6 +20,9 @@ from tests.traces import as_lig, make_trace
 def table(text):
     """The table as text, cell by cell."""
     return list(csv.DictReader(io.StringIO(text)))
+
+
+ORIGIN = ("model", "layer", "head", "gives_score", "scored_by", "alignment", "signal_name", "alpha", "units")
 
 
 def column(text, name):
@@ -55,8 +59,18 @@ def test_numbers_are_those_of_trace_and_score_to_the_last_digit(trace, score):
     }
     for name, values in expected.items():
         np.testing.assert_array_equal(column(text, name), np.asarray(values, dtype=float), err_msg=name)
-    assert set(TokenNumbers._fields) == {*expected, "text", "marked_wrong"}
+    assert set(TokenNumbers._fields) == {*expected, "text", "marked_wrong", *ORIGIN}
     assert text.startswith("token,text,id,")
+
+
+@pytest.mark.parametrize("chosen", [None, (3, 2), (1, 0)])
+def test_every_row_names_what_its_numbers_are_of(trace, score, chosen):
+    layer, head = chosen or (score.layer, int(score.heads[score.layers.index(score.layer)]))
+    rows = table(numbers_csv(trace, show_head(trace, score, *(chosen or ()))))
+    gives = "true" if chosen is None else "false"
+    named = ("made-up", str(layer), str(head), gives, "rauq", "predicting", "probability", "0.2")
+    assert {tuple(row[name] for name in ORIGIN[:-1]) for row in rows} == {named}
+    assert all("nats" in row["units"] for row in rows)
 
 
 def test_texts_and_marks_are_written():

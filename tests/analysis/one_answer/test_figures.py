@@ -10,6 +10,7 @@ import pytest
 import rauq
 from analysis.figures import attention_scale, plotly_text, tick_positions, upper_end
 from analysis.one_answer.figures import confidence, default_view, drawings, layer_head_map, token_head_map
+from rauq.scoring.shown import show_head
 from tests.answers import random_trace
 from tests.traces import as_lig, make_trace
 
@@ -50,7 +51,7 @@ def test_axis_texts_can_be_read(dark, page, weights):
     figures = [
         map_of(weights, dark=dark),
         token_head_map(weights[:, :2], trace.pieces, head=0, dark=dark),
-        confidence(rauq.score(trace), trace.pieces, layer=2, dark=dark),
+        confidence(rauq.score(trace), trace.pieces, dark=dark),
     ]
     axes = [axis for figure in figures for axis in (*figure.select_xaxes(), *figure.select_yaxes())]
     bars = [figure.data[0].colorbar for figure in figures[:2]]
@@ -114,14 +115,16 @@ def test_token_map_leaves_the_first_token_empty():
 def test_confidence_draws_the_score():
     trace = random_trace(9, seed=3)
     score = rauq.score(trace)
-    figure = confidence(score, trace.pieces, layer=score.layer, collapse=4)
+    figure = confidence(score, trace.pieces, collapse=4)
     row = score.layers.index(score.layer)
-    np.testing.assert_allclose(by_name(figure, f"c, layer {score.layer}").y, score.confidence[row], rtol=1e-6)
+    np.testing.assert_allclose(
+        by_name(figure, f"c, layer {score.layer}, head {score.heads[row]}").y, score.confidence[row], rtol=1e-6
+    )
     np.testing.assert_allclose(
         by_name(figure, "r, fully confident model").y, score.reference_confidence[row], rtol=1e-6
     )
     np.testing.assert_allclose(by_name(figure, "signal").y, score.signal, rtol=1e-6)
-    attention = by_name(figure, f"attention, head {score.heads[row]}")
+    attention = by_name(figure, f"attention, layer {score.layer}, head {score.heads[row]}")
     assert list(attention.x) == list(range(1, 9))
     np.testing.assert_allclose(attention.y, score.attention[row], rtol=1e-6)
     drawn = [trace.name for trace in figure.data if trace.name.startswith("layer ")]
@@ -130,17 +133,17 @@ def test_confidence_draws_the_score():
 
 def test_the_front_layer_is_drawn_last_of_the_confidences():
     trace = random_trace(5)
-    score = rauq.score(trace)
-    names = [trace.name for trace in confidence(score, trace.pieces, layer=score.layers[0]).data]
-    assert names.index(f"c, layer {score.layers[0]}") > max(i for i, n in enumerate(names) if n.startswith("layer "))
+    score = show_head(trace, rauq.score(trace), layer=5, head=0)
+    names = [trace.name for trace in confidence(score, trace.pieces).data]
+    assert names.index("c, layer 5, head 0") > max(i for i, n in enumerate(names) if n.startswith("layer "))
 
 
 @pytest.mark.parametrize("update", ["minus_mean", "mean_sum"])
 def test_confidence_without_a_logarithm_leaves_a_gap(update):
     trace = random_trace(12, seed=1)
-    score = rauq.score(trace, rauq.Settings(update=update))
-    front = score.layers[0]
-    drawn = by_name(confidence(score, trace.pieces, layer=front), f"c, layer {front}").y
+    score = rauq.score(trace, rauq.Settings(update=update, layer_aggregation="mean"))
+    name = f"c, layer {score.layers[0]}, head {score.heads[0]}"
+    drawn = by_name(confidence(score, trace.pieces), name).y
     drawable = score.confidence[0] > 0
     assert np.isnan(drawn[~drawable]).all()
     assert np.isfinite(drawn[drawable]).all()
@@ -150,7 +153,7 @@ def test_confidence_without_a_logarithm_leaves_a_gap(update):
 def test_confidence_has_a_few_ticks_however_far_it_falls(smallest):
     trace = make_trace((b"a",) * 4, probabilities=[0.9, smallest, 0.5, 0.9])
     score = rauq.score(trace, rauq.Settings(alpha=1.0))
-    axis = confidence(score, trace.pieces, layer=score.layers[0]).layout.yaxis
+    axis = confidence(score, trace.pieces).layout.yaxis
     assert axis.type == "log"
     assert 2 <= len([tick for tick in axis.tickvals if smallest / 10 <= tick <= 10]) <= 10
     assert axis.tickformat == ".3~g"  # left alone, Plotly writes 100µ and 10n
@@ -161,7 +164,7 @@ def test_confidence_between_two_round_numbers_has_ticks_at_its_ends(ends):
     result = rauq.score(make_trace())
     rows = np.resize(ends, result.confidence.shape)
     score = replace(result, confidence=rows, reference_confidence=rows)
-    ticks = confidence(score, (b"a",) * 3, layer=score.layer).layout.yaxis.tickvals
+    ticks = confidence(score, (b"a",) * 3).layout.yaxis.tickvals
     assert [tick for tick in ticks if ends[0] <= tick <= ends[1]] == sorted(set(ends))
 
 
@@ -170,7 +173,7 @@ def test_short_answers_are_drawn(num_tokens):
     trace = make_trace((b"a",) * num_tokens)
     score = rauq.score(trace)
     weights = trace.previous_token_attention()
-    confidence(score, trace.pieces, layer=score.layers[0], collapse=0, selected=0).to_json()
+    confidence(score, trace.pieces, collapse=0, selected=0).to_json()
     token_head_map(weights[0], trace.pieces, head=0, collapse=0, selected=0).to_json()
 
 
@@ -178,7 +181,7 @@ def test_model_text_is_never_markup():
     trace = make_trace(HOSTILE)
     score = rauq.score(trace)
     figures = [
-        confidence(score, trace.pieces, layer=score.layers[0]),
+        confidence(score, trace.pieces),
         token_head_map(trace.previous_token_attention()[0], trace.pieces, head=0),
     ]
     for figure in figures:

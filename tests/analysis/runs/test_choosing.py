@@ -1,6 +1,7 @@
 """The methods of a run: by id or by word, and none without its needs."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -35,6 +36,13 @@ def test_no_download_asks_nothing_from_elsewhere(data, embedded):
     request = request_for(embedded, model="atlas", methods=own)
     assert request.idf == "atlas"
     assert request_for(embedded, model="atlas").idf == ""
+
+
+def test_given_answers_have_the_method_that_finds_errors_there(data):
+    given = replace(data, examples=tuple(replace(example, answer="Oslo") for example in data.examples))
+    assert request_for(given, model="m").methods == (*DEFAULT, "surprisal")
+    assert "surprisal" in without_download("m", given)
+    assert "surprisal" not in without_download("m", data)
 
 
 @pytest.mark.parametrize("method", ASKABLE)

@@ -101,12 +101,13 @@ def test_layers_that_the_run_does_not_store_are_refused(run):
 
 def test_by_surprisal_a_run_of_written_answers_ranks_them_as_single_answers(tmp_path):
     data = load(WRITTEN, kind="base", per_group=2)
-    prepare(tmp_path / "written", data, request_for(data, model="atlas", methods=("rauq",)))
+    prepare(tmp_path / "written", data, request_for(data, model="atlas"))
     work(tmp_path / "written")
     run = open_run(tmp_path / "written")
     found = reference_scores(run, by="surprisal")
     alone = [surprisal(trace) for trace in traces_of(run)]
     np.testing.assert_allclose(found.uncertainties, [one.uncertainty for one in alone], atol=1e-4)
+    np.testing.assert_allclose(run.answers["surprisal"], found.uncertainties, atol=1e-4)
     assert found.correct == tuple(example.quality == 1 for example in data.examples)
     assert np.bincount(found.clusters).tolist() == [2] * (len(data.examples) // 2)
     compared = np.concatenate([one.values[one.compared] for one in alone])

@@ -65,7 +65,7 @@ def large(runs, monkeypatch):
     monkeypatch.setattr(index, "INDEXED_FROM", 1)
     for module in (opened, answers):
         monkeypatch.setattr(module, "MOST_SAMPLED", 20)
-    monkeypatch.setattr(answers, "_MOST_LISTED", 10)
+    monkeypatch.setattr(answers, "MOST_LISTED", 10)
 
 
 @pytest.mark.usefixtures("large")

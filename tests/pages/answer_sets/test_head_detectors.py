@@ -31,8 +31,8 @@ def selectbox(page, key):
     return next(box for box in page.selectbox if box.key == key)
 
 
-@pytest.mark.usefixtures("small")
-def test_detectors_are_fitted_on_request_and_stay_for_these_answers():
+def test_detectors_are_fitted_on_request_and_stay_for_these_answers(runs):
+    make(runs, quality=QUALITY, question="Who?")
     page = open_sets(run="small")
     assert "detectors" not in drawn(page)
     assert "Takes about 2 s." in said(page)

@@ -58,6 +58,14 @@ def test_the_first_unclear_answer_is_sent_as_text_with_its_reason():
     assert "3 unclear answers to read" in said(page)
 
 
+def test_of_many_the_first_are_listed(monkeypatch):
+    monkeypatch.setattr(reading, "MOST_LISTED", 2)
+    page = open_list()
+    assert page.dataframe[0].value["number"].tolist() == list(UNCLEAR[:2])
+    assert cards(page)[0]["left"] == 3
+    assert "The first 2 are listed." in said(page)
+
+
 def test_filters_hold_for_the_list_too():
     (card,) = cards(open_list(group="two"))
     assert (card["number"], card["left"]) == (1, 1)
@@ -114,3 +122,12 @@ def test_a_run_that_came_with_the_app_says_why_and_how_to_make_a_copy(monkeypatc
     assert page.dataframe[0].value["number"].tolist() == list(UNCLEAR)
     assert "came with the app cannot be changed" in said(page)
     assert "Make a copy on the page Runs" in [link.proto.label for link in page.get("page_link")]
+
+
+def test_a_run_with_another_scale_says_why_and_offers_no_copy(root):
+    make(root, "scale", quality=(5.0, 0.0, 1.0, 2.0), unclear=(1,))
+    page = open_sets(run="scale", view="answers", listed="unclear")
+    assert not page.exception
+    assert cards(page) == []
+    assert "not on a scale from 0 to 1" in said(page)
+    assert "Make a copy on the page Runs" not in [link.proto.label for link in page.get("page_link")]

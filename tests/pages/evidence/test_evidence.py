@@ -233,10 +233,10 @@ def test_the_published_heads_open_below_the_tables():
 
 @pytest.mark.parametrize("table", ["overall_results", "llama_functions"])
 def test_a_run_is_shown_beside_the_paper_and_labelled_measured_here(tmp_path, table):
-    make(tmp_path / "runs", quality=tuple(float(number % 3 > 0) for number in range(15)))
+    make(tmp_path / "runs", quality=tuple(float(number % 3 > 0) for number in range(45)))
     page = open_evidence(view="paper", published=f"{table}.Llama-3.1 8B", run="small")
     assert not page.exception
-    assert "Measured here: the run small, 15 answers of" in texts(page)
+    assert "Measured here: the run small, 45 answers of" in texts(page)
     frame = page.dataframe[0].value
     ours = frame[frame["0"] == "RAUQ"]["1"].item()
     assert np.isfinite(ours)

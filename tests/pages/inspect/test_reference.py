@@ -24,14 +24,14 @@ from pages.ui.inspect.reference import (
     UNDEFINED,
     Reference,
     calibration,
-    front,
     judged_payload,
+    separates_best,
     table,
 )
-from pages.ui.shared.selection import Chosen
 from rauq.recorded.answers import find_recorded, load_recorded
 from rauq.recorded.scores import scores_of
 from rauq.scoring.score import score
+from rauq.scoring.shown import show_head
 from tests.imports import MODELS, imported_after
 from tests.pages.reading import open_page, views
 from tests.pages.sets import make
@@ -249,26 +249,24 @@ def test_an_answer_with_some_of_the_layers_gets_their_heads():
     first, last = 10 * whole.num_heads, 21 * whole.num_heads
     assert found["auc"] == all_heads["auc"][first:last]
     assert found["inCorrect"] == all_heads["inCorrect"][first:last]
-    assert front(score(middle), middle) == front(score(whole), whole)
-    assert front(score(whole), whole).best
+    assert separates_best(score(middle), middle) == separates_best(score(whole), whole) is not None
     foreign = replace(whole, layers=tuple(layer + 20 for layer in whole.layers), num_layers=60)
     assert scores_of(whole).heads.of(foreign.layers, foreign.num_heads) is None
 
 
 @pytest.mark.parametrize("settings", [rauq.Settings(heads="top5"), rauq.Settings(heads="mean"), OWN])
-def test_without_one_head_a_layer_from_the_rule_the_views_open_on_the_layer_of_the_score(settings):
+def test_without_one_head_a_layer_from_the_rule_none_is_said_to_separate_best(settings):
     trace = find_recorded("canberra").trace()
-    found = score(trace, settings)
-    opened = front(found, trace)
-    assert (opened.layer, opened.best) == (found.layer, False)
+    assert separates_best(score(trace, settings), trace) is None
 
 
-def test_another_head_of_the_layer_is_not_said_to_be_the_best():
+def test_what_is_said_of_the_reference_is_of_the_heads_that_give_its_scores():
+    """How much collapse is much, and what a weak point is worth, is not known of another head."""
     trace = find_recorded("canberra").trace()
-    found = score(trace)
-    best = front(found, trace)
-    chosen = front(found, trace, selected=Chosen(layer=best.layer, head=(best.head + 1) % trace.num_heads))
-    assert (chosen.layer, chosen.best) == (best.layer, False)
+    scored = score(trace)
+    found = judged_payload(trace, show_head(trace, scored, scored.layer + 1, 0), table(trace, scored))
+    assert (found["underline"], found["underlineNote"], found["worth"]) == (None, "", "")
+    assert found["standing"] == payload(trace)["standing"]
 
 
 def test_heads_do_not_depend_on_alpha_so_those_of_the_table_stay():

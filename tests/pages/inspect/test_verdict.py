@@ -1,6 +1,7 @@
 """Is the answer correct: what the user said, by what the user typed, as recorded, or in its run, in this order."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import streamlit as st
@@ -47,6 +48,7 @@ def test_a_new_answer_has_no_verdict_and_asks_for_the_correct_one():
         "verdict": None,
         "correctAnswer": "",
         "source": "",
+        "evidence": "",
         "canChange": True,
         "asks": True,
         "typed": False,
@@ -73,7 +75,40 @@ def test_a_recorded_answer_has_its_verdict(recorded):
 )
 def test_a_typed_answer_is_compared_by_the_rule_for_facts(typed, said):
     set_correct_answer(NAME, f"  {typed}\n")
-    assert known() == Verdict(verdict=said, correct_answer=typed, source="by the rule for facts", typed=True)
+    found = known()
+    assert found.evidence
+    told = Verdict(verdict=said, correct_answer=typed, source="by the rule for facts", typed=True)
+    assert replace(found, evidence="") == told
+
+
+NOVEL = "Who wrote the novel The Master and Margarita?"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said", "evidence"),
+    [
+        ("Mikhail Bulgakov.", "correct", "Matches the correct answer: “Mikhail Bulgakov”. Nothing else is named."),
+        ("Leo Tolstoy.", "incorrect", "The correct answer is not named. Speaks against it: “Leo Tolstoy”."),
+        (
+            "Mikhail Bulgakov, a friend of Leo Tolstoy, and of Leo Tolstoy.",
+            "incorrect",
+            "Matches the correct answer: “Mikhail Bulgakov”. Speaks against it: “Leo Tolstoy”.",
+        ),
+        ("I do not know.", "incorrect", "The answer names nothing of the kind that is asked for."),
+    ],
+)
+def test_a_verdict_by_the_rule_for_facts_shows_what_matched_and_what_spoke_against_it(answer, said, evidence):
+    set_correct_answer(NAME, "Mikhail Bulgakov")
+    found = known(trace=make_trace((answer.encode(),), prompt=NOVEL))
+    assert (found.verdict, found.evidence) == (said, evidence)
+    assert verdict_payload(found)["evidence"] == evidence
+    overrule(NAME, "correct")
+    assert known(trace=make_trace((answer.encode(),), prompt=NOVEL)).evidence == ""
+
+
+def test_a_measure_that_looks_for_no_names_shows_none():
+    set_correct_answer(NAME, "27")
+    assert known(trace=make_trace((b"It has 27 bones.",), prompt="How many bones has a hand?")).evidence == ""
 
 
 def test_a_second_name_of_the_same_kind_makes_an_answer_incorrect():

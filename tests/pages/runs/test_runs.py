@@ -61,7 +61,7 @@ def test_a_finished_run_leads_to_its_figures(root):
     page = page.button(key=f"details_{MADE}").click().run()
     assert page.query_params["run"] == MADE
     assert "3 examples of <b>a</b>, created on 2030-01-01 UTC" in said(page)
-    assert page.dataframe[0].value.to_numpy().tolist() == [[2, "<b>a</b>?", "out of memory"]]
+    assert page.dataframe[0].value.to_numpy().tolist() == [[2, "What is 2?", "out of memory"]]
     assert "Quality of the data set" in said(page)
     assert {"delete"} <= keys(page)
     assert f"resume_{MADE}" not in keys(page)

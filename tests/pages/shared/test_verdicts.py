@@ -78,6 +78,30 @@ def test_the_ticked_answer_of_the_table_is_corrected(root):
     assert table.set_index("number")["by hand"][number] == "incorrect"
 
 
+def test_the_ticked_answer_of_the_table_is_left_out_and_taken_back(root):
+    query = {"run": "small", "view": "answers"}
+    page = seeded(query, "answers_table", {"rows": [2], "columns": []})
+    number = int(page.dataframe[0].value["number"].iloc[2])
+    page = page.button(key="verdict_left_out").click().run()
+    assert not page.exception
+    assert kept(root) == {number: None}
+    assert page.dataframe[0].value.set_index("number")["by hand"][number] == "left out"
+    assert set(buttons(page)) == {"verdict_correct", "verdict_incorrect", "verdict_undo"}
+    page.button(key="verdict_undo").click().run()
+    assert kept(root) == {}
+
+
+def test_inspect_says_why_an_answer_is_unclear_and_that_it_was_left_out(open_app, runs):
+    make(runs, "unread", unclear=(4,))
+    found = shown(open_app(run="unread", number="4"))
+    assert (found["verdict"], found["source"]) == (None, "unclear: it also names 'a', in the run unread")
+    verdicts.mark_in_run("unread", 4, "left out")
+    found = shown(open_app(run="unread", number="4"))
+    assert (found["verdict"], found["source"]) == (None, "left out by hand, in the run unread")
+    verdict.apply_event("run:unread:4", {"verdict": "correct"})
+    assert shown(open_app(run="unread", number="4"))["source"] == "set by you, in the run unread"
+
+
 def test_a_run_that_came_with_the_app_keeps_its_verdicts(monkeypatch, root):
     monkeypatch.setattr(library, "BUNDLED", "small")
     monkeypatch.setattr(library, "bundled_folder", lambda: root / "small")

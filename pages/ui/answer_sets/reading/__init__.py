@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from analysis.runs import library
 from analysis.runs.opened import why_fixed
 from pages.ui.answer_sets.choices import Chosen
 from pages.ui.shared.assets import joined, script
@@ -18,6 +19,7 @@ from rauq.labels import lines, running, shortened
 KEY = "reading"
 _READ, _TURN = "_answers_read", "_answers_turn"
 _MOST_UNDONE = 1_000  # verdicts of a session
+MOST_LISTED = 1_000  # rows of a large run: a browser takes no million
 _LONGEST, _LONGEST_QUESTION = 4_000, 80  # characters: of a text that is read, of one that is only named
 _HEIGHT = 420  # pixels
 _PREFIX = "unclear: "  # of a reason, which is known here
@@ -60,16 +62,19 @@ class Read:
 
 def reading_list(chosen: Chosen, unclear: np.ndarray) -> None:
     """Draw the first unclear answer with its keys, and all of them in a table; `unclear` (n,) of those chosen."""
-    rows, is_fixed = np.flatnonzero(unclear), bool(why_fixed(chosen.run))
-    if not is_fixed:
+    rows = np.flatnonzero(unclear)
+    if not why_fixed(chosen.run):  # else the table says why
         show_card(_card(chosen, rows), chosen.name)
     if len(rows):
-        table = chosen.run.answers.iloc[chosen.rows[rows]].set_axis(rows)[_SHOWN]
+        listed = rows[:MOST_LISTED]
+        table = chosen.run.answers.iloc[chosen.rows[listed]].set_axis(listed)[_SHOWN]
         table["references"] = table["references"].map(" | ".join)
         table["quality_reason"] = table["quality_reason"].str.removeprefix(_PREFIX)
         table = table.rename(columns={"quality_reason": "why unclear"})
-        openable(table, "unclear", chosen, "In the order of the data set, whatever their score.", height=_HEIGHT)
-    if is_fixed:
+        first = f" The first {MOST_LISTED:,} are listed." if len(rows) > MOST_LISTED else ""
+        note = f"In the order of the data set, whatever their score.{first}"
+        openable(table, "unclear", chosen, note, height=_HEIGHT)
+    if chosen.name == library.BUNDLED:
         st.page_link("pages/runs.py", label="Make a copy on the page Runs", icon=":material/arrow_forward:")
 
 

@@ -1,8 +1,9 @@
 """Two answers as two rows of tokens on one grid, coloured by collapse on one scale: a click selects a token of A."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ from rauq.labels import (
 )
 from rauq.scoring import report
 from rauq.scoring.report import words
-from rauq.scoring.score import Score
+from rauq.scoring.score import Measure, Score
+from rauq.scoring.shown import shown_layer
 from rauq.trace.attribution import weight_name
 from rauq.trace.trace import Trace
 
@@ -70,7 +72,7 @@ def pair_of_strips(
         "first_difference": first_difference,
         "selected": selected,
         "live": False,
-        "legend": _legend(marks=any(answer.wrong for answer in answers)),
+        "legend": _legend(scores[0].by, marks=any(answer.wrong for answer in answers)),
         "branches": [_branch(answers[0].trace, token) for token in range(len(answers[0].trace.pieces))],
     }
     _draw(data, on_select, on_branch)
@@ -88,7 +90,7 @@ def partial_strips(a: Answer, score: Score, pieces: Sequence[str], columns: Colu
             "first_difference": None,
             "selected": None,
             "live": True,
-            "legend": _legend(marks=bool(a.wrong)),
+            "legend": _legend(score.by, marks=bool(a.wrong)),
             "branches": [],
             "folds": [],
         },
@@ -179,7 +181,8 @@ def _bare_cell(token: int, text: str, drawn: tuple[Part, ...]) -> dict[str, Any]
 def _scored_cell(trace: Trace, score: Score, token: int, *, is_collapse: bool, is_wrong: bool) -> dict[str, Any]:
     value = float(score.collapse[token])
     shown = number(value, places=2)
-    notes = f"{', largest collapse' if is_collapse else ''}{', marked as incorrect' if is_wrong else ''}"
+    name, _ = _NAMES[score.by]
+    notes = f"{f', largest {name}' if is_collapse else ''}{', marked as incorrect' if is_wrong else ''}"
     return {
         "level": _level(value),
         "number": shown,
@@ -191,7 +194,7 @@ def _scored_cell(trace: Trace, score: Score, token: int, *, is_collapse: bool, i
 
 
 def _facts(trace: Trace, score: Score, token: int) -> list[tuple[str, str]]:
-    layer = report.shown_layer(score)
+    layer = shown_layer(score)
     row = score.layers.index(layer)
     attention = score.attention[row][token - 1] if token else math.nan
     return [
@@ -199,7 +202,7 @@ def _facts(trace: Trace, score: Score, token: int) -> list[tuple[str, str]]:
         (f"{weight_name(trace.attribution)}, {layer_and_head(score)}", number(attention)),
         (f"confidence c, layer {layer}", number(score.confidence[row][token])),
         ("r, fully confident model", number(score.reference_confidence[row][token])),
-        ("collapse, log r − log c", number(score.collapse[token])),
+        ("collapse, log r − log c" if score.by == "rauq" else "surprisal", number(score.collapse[token])),
     ]
 
 
@@ -218,12 +221,21 @@ def _branch(trace: Trace, token: int) -> dict[str, Any]:
     }
 
 
-def _legend(*, marks: bool) -> dict[str, Any]:
+_NAMES: Mapping[Measure, tuple[str, str]] = MappingProxyType(
+    {
+        "rauq": ("collapse", "Collapse, log r − log c, in nats"),
+        "surprisal": ("surprisal", "Surprisal of names and numbers, in nats"),
+    }
+)
+
+
+def _legend(by: Measure, *, marks: bool) -> dict[str, Any]:
+    short, name = _NAMES[by]
     return {
-        "name": "Collapse, log r − log c, in nats",
+        "name": name,
         "swatches": [[_level(value), f"{value:g}"] for value in _SWATCHES],
         "key": [
-            "▲ largest collapse",
+            f"▲ largest {short}",
             f"{SPACE} space",
             f"{NEWLINE} line break",
             "┊ first difference",

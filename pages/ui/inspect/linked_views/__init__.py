@@ -6,10 +6,12 @@ Python is notified afterwards, writes the selection to the URL, and redraws noth
 
 import base64
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -20,8 +22,9 @@ from pages.ui.shared.assets import joined, script
 from rauq.labels import direction
 from rauq.scoring import report
 from rauq.scoring.report import Words, why_empty
-from rauq.scoring.score import Score
+from rauq.scoring.score import Measure, Score
 from rauq.scoring.settings import Signal
+from rauq.scoring.shown import head_in_words, shown_head
 from rauq.trace.attribution import weight_name
 from rauq.trace.trace import Alignment, Trace
 
@@ -42,6 +45,22 @@ _CHART_CAPTION = (
     "down to c is the collapse, this project's measure, not the paper's."
 )
 _UNITS: dict[Signal, str] = {"probability": "probability", "entropy": "log V − entropy, nats"}
+
+
+class _Measure(NamedTuple):
+    """What `collapse` of a score is called, the choice that colours tokens by it, and how many nats colours span."""
+
+    name: str
+    title: str
+    scale: float
+
+
+_MEASURES: Mapping[Measure, _Measure] = MappingProxyType(
+    {
+        "rauq": _Measure("collapse", "Collapse, log r − log c, in nats", 1.0),
+        "surprisal": _Measure("surprisal", "Surprisal of names and numbers, in nats", 3.0),
+    }
+)
 
 
 def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
@@ -88,8 +107,12 @@ def _scored(trace: Trace, score: Score) -> dict[str, Any]:
             for layer, head in zip(score.layers, score.heads, strict=True)
         ],
         "scoreLayer": score.layer,
+        "front": {"layer": (opening := shown_head(replace(score, shown=None))).layer, "head": max(opening.head, 0)},
+        "numbersOf": _numbers_of(score),
+        "contributionTitle": f"Contribution to {_SUM if score.shown is None else _numbers_of(score)}",
         "collapseAt": found.token if found else None,
         "weakPoints": report.weak_points(trace, score),
+        "measure": _MEASURES[score.by]._asdict(),
         "signalName": score.settings.signal,
         "arrays": {name: as_base64(array, "<f4") for name, array in _arrays(trace, score).items()},
         "reasons": {name: reason for name, reason in reasons.items() if reason},
@@ -105,6 +128,19 @@ def _scored(trace: Trace, score: Score) -> dict[str, Any]:
             "token": _TOKEN_CAPTION.format(f"{weight[:1].upper()}{weight[1:]}") + (RIGHT_TO_LEFT * (toward == "rtl")),
         },
     }
+
+
+_SUM = "the score"
+
+
+def _numbers_of(score: Score) -> str:
+    """The layer and head that collapse and contributions are of; empty where they are of none."""
+    if score.by == "surprisal":
+        return ""
+    if score.shown is None and score.layer is None:
+        return f"{score.settings.layer_aggregation} over layers"
+    shown = shown_head(score)
+    return head_in_words(score, shown.layer, shown.head)
 
 
 def _arrays(trace: Trace, score: Score) -> dict[str, np.ndarray]:

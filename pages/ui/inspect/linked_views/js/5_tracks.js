@@ -124,6 +124,8 @@ function drawBars({ context, columns, area, axis, colours }, values, [top, botto
 
 const scaleEnd = (high) => shown(high, high < 1 ? 2 : 1).replace(/\.?0$/, "");
 
+const which = (data, view) => `layer ${view.layer}, ${shownHead(data, view).replace("its ", "")}`;
+
 const titled = (text) => text[0].toUpperCase() + text.slice(1);
 
 function drawAttention(frame, place, { attention }) {
@@ -131,9 +133,7 @@ function drawAttention(frame, place, { attention }) {
   const usual = usualWeight(data, view);
   const most = Math.max(0, largest(attention), usual ?? 0);
   const high = clamp(Math.ceil(most * 20 - 1e-6) / 20, 0.1, 1);
-  const named = data.picked.find(({ layer }) => layer === view.layer);
-  const which = named && (named.head < 0 || named.five) ? headName(named).replace("its ", "") : `head ${view.head}`;
-  nameTrack(frame, place, [`${titled(data.weightName)} to the`, "previous token"], `layer ${view.layer}, ${which}`);
+  nameTrack(frame, place, [`${titled(data.weightName)} to the`, "previous token"], which(data, view));
   drawBars(frame, (token) => (token ? attention[token - 1] : NaN), place, high, colours.blue);
   if (usual === undefined) return;
   const y = place[1] - (usual / high) * (place[1] - place[0]);
@@ -185,7 +185,7 @@ function drawSignal(frame, place) {
 
 function drawHeadConfidence(frame, [top, bottom], curves) {
   const { context, data, view, columns, area, xOf, colours } = frame;
-  nameTrack(frame, [top, bottom], ["Confidence"], `layer ${view.layer}, log scale`);
+  nameTrack(frame, [top, bottom], ["Confidence"], `${which(data, view)}, log scale`);
   const values = curves.confidence;
   if (!values?.some((value) => value > 0)) {
     const why = values || curves.given ? "no per-token confidence with this setting" : "drawn for selected heads only with this update";
@@ -219,9 +219,9 @@ function gridLine({ context, area, colours }, y, text) {
 }
 
 // The confidence of the continuation with another token, in the layer that is shown; null without one.
-function otherCurve({ other, tokens }, view) {
+function otherCurve({ other, tokens, scoreLayer }, view) {
   const row = other?.curve ? other.layers.indexOf(view.layer) : -1;
-  if (row < 0) return null;
+  if (row < 0 || (view.layer !== scoreLayer && other.heads[row] !== view.head)) return null; // of the score's layer a note says so
   const count = other.tokens.length;
   const values = other.curve.subarray(row * count, (row + 1) * count);
   const shownFrom = Math.max(0, other.from - 1); // the last token in common, where the curves part

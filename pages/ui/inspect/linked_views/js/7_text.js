@@ -2,23 +2,27 @@
 
 const COLOURINGS = {
   collapse: {
-    name: "Collapse, log r − log c, in nats", level: (value) => 1 - Math.exp(-Math.max(value, 0)), places: 2,
+    level: (value) => 1 - Math.exp(-Math.max(value, 0)), places: 2,
     swatches: [0.25, 0.75, 1.5, 3],
   },
-  contribution: { name: "Contribution to the score", level: (value, most) => Math.max(value, 0) / most, places: 3, swatches: null },
+  contribution: { level: (value, most) => Math.max(value, 0) / most, places: 3, swatches: null },
   entropy: { name: "Entropy, in nats", level: (value) => 1 - Math.exp(-Math.max(value, 0)), places: 2, swatches: [0.25, 0.75, 1.5, 3] },
   probability: { name: "Probability", level: (value) => 1 - value, places: 2, swatches: [0.75, 0.5, 0.25, 0] },
 };
 const UNDERLINED = 0.2; // of an answer's own tokens, where no reference says what is much
 const LONGEST_WORD = 24; // characters: in scripts without spaces a whole line would be underlined
 
+const nameOf = (data, key) => (key === "collapse" ? data.measure.name : key);
+const titleOf = (data, key) => COLOURINGS[key].name ?? (key === "collapse" ? data.measure.title : data.contributionTitle);
+
 function colouring(data, view) {
   const kind = COLOURINGS[view.colouring];
   const values = data[view.colouring];
   const most = Math.max(1e-9, largest(values));
-  const level = (value) => (Number.isNaN(value) ? 0 : clamp(kind.level(value, most), 0, 1));
-  const swatches = kind.swatches ?? [0.25, 0.5, 1].map((share) => share * most);
-  return { ...kind, values, level, swatches };
+  const scale = view.colouring === "collapse" ? data.measure.scale : 1;
+  const level = (value) => (Number.isNaN(value) ? 0 : clamp(kind.level(value / scale, most), 0, 1));
+  const swatches = kind.swatches?.map((value) => value * scale) ?? [0.25, 0.5, 1].map((share) => share * most);
+  return { ...kind, name: titleOf(data, view.colouring), values, level, swatches };
 }
 
 // The level beyond which a word is underlined, and what it stands for: of the reference, else of this answer itself.
@@ -131,8 +135,8 @@ function paintText(strip, buttons, data, view) {
     const own = Math.max(0, ...shows.map(levelOf));
     button.style.setProperty("--level", own);
     strongest.set(button.parentNode, Math.max(strongest.get(button.parentNode) ?? 0, own));
-    const said = [`token ${index}: ${data.tokens[index].label}`, `probability ${shown(data.probability[index], 2)}`, `${view.colouring} ${shown(values[index], places)}`];
-    if (collapse) said.push("largest collapse");
+    const said = [`token ${index}: ${data.tokens[index].label}`, `probability ${shown(data.probability[index], 2)}`, `${nameOf(data, view.colouring)} ${shown(values[index], places)}`];
+    if (collapse) said.push(`largest ${data.measure.name}`);
     if (wrong) said.push("marked as incorrect");
     button.setAttribute("aria-label", said.join(", "));
   });
@@ -148,8 +152,8 @@ function drawLegend(legend, data, view, act) {
   const { name, level, swatches, places } = colours;
   const choice = make("select");
   choice.setAttribute("aria-label", "Colour of the tokens");
-  for (const [key, { name: text }] of Object.entries(COLOURINGS)) {
-    const option = make("option", "", text);
+  for (const key of Object.keys(COLOURINGS)) {
+    const option = make("option", "", titleOf(data, key));
     option.value = key;
     option.selected = key === view.colouring;
     choice.append(option);

@@ -9,11 +9,17 @@ function factsOf(data, view, token) {
   const { attention, confidence } = headCurves(data, view);
   const facts = [["probability", shown(data.probability[token], 4)], ["entropy", `${shown(data.entropy[token])} nats`]];
   if (data.gaps) facts.push([`${data.weightName}, layer ${view.layer}, ${shownHead(data, view)}`, shown(token ? attention[token - 1] : NaN)]);
-  facts.push([`confidence c, layer ${view.layer}`, shown(confidence?.[token])]);
-  facts.push(["collapse", `${shown(data.collapse[token])} nats`]);
+  facts.push([`confidence c, layer ${view.layer}, ${shownHead(data, view)}`, shown(confidence?.[token])]);
+  facts.push([numbersOf(data, data.measure.name), `${shown(data.collapse[token])} nats`]);
+  if (data.measure.name === "surprisal") return facts;
   facts.push([`from ${data.signalName}, ${data.weightName}`, `${shown(data.shares[2 * token])}, ${shown(data.shares[2 * token + 1])}`]);
-  facts.push(["contribution to the score", shown(data.contribution[token])]);
+  facts.push([numbersOf(data, "contribution"), shown(data.contribution[token])]);
   return facts;
+}
+
+// The name of a number, with the layer and head that it is of.
+function numbersOf(data, name) {
+  return data.numbersOf ? `${name}, ${data.numbersOf}` : name;
 }
 
 function shownHead(data, { layer, head }) {
@@ -39,7 +45,7 @@ function otherFacts(data, view, token) {
 function tokenTip(tip, data, view, token, anchor) {
   const notes = [`token ${token}`];
   if (data.tokens[token].bytes) notes.push(`bytes ${data.tokens[token].bytes}, a part of the character`);
-  if (token === data.collapseAt) notes.push("largest collapse");
+  if (token === data.collapseAt) notes.push(`largest ${data.measure.name}`);
   if (view.wrong.includes(token)) notes.push("marked as incorrect");
   const rows = factsOf(data, view, token).map(([name, value]) => {
     const row = make("div", "row");

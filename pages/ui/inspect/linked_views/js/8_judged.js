@@ -20,11 +20,12 @@ function drawJudged(part, { judged }, act, another) {
 }
 
 // The verdict with the correct answer, or a field for that answer, and what the user may say instead.
-function drawVerdict(part, { verdict, correctAnswer, source, canChange, asks, typed }, act) {
+function drawVerdict(part, { verdict, correctAnswer, source, evidence, canChange, asks, typed }, act) {
   part("badge").textContent = VERDICTS[verdict] ?? "Correct or not?";
   part("badge").dataset.verdict = verdict ?? "";
   part("correct-answer").textContent = correctAnswer ? `Correct answer: ${correctAnswer}` : "";
   part("verdict-source").textContent = source ? `Verdict: ${source}.` : "";
+  part("verdict-evidence").textContent = evidence ?? "";
   part("ask-correct").hidden = !(asks || typed);
   part("overrule").hidden = !canChange;
   for (const button of part("overrule").querySelectorAll("button")) {
@@ -69,7 +70,7 @@ function drawHistogram(canvas, { judged }, colours) {
 
 // The alternatives of the selected token, or of the largest collapse; a click continues the answer with one of them.
 function drawWeak(holder, data, view, act) {
-  const token = view.token ?? data.collapseAt;
+  const token = view.token ?? opensAt(data);
   if (data.live || data.empty || token === null || token === undefined) return holder.replaceChildren();
   const { alternatives } = data.tokens[token];
   const place = data.weakPoints.indexOf(token);

@@ -142,7 +142,7 @@ function take(stage, data) {
   if (data.arrays) describe(stage, another);
   paint(stage);
   if (held >= 0 && !stage.buttons[held]?.matches(":focus")) stage.buttons[held]?.focus({ preventScroll: true });
-  const shownToken = data.live ? stage.buttons.length - 1 : stage.view.token ?? stage.data.collapseAt;
+  const shownToken = data.live ? stage.buttons.length - 1 : stage.view.token ?? opensAt(stage.data);
   if (another || adopted || data.live) revealToken(stage, shownToken);
 }
 
@@ -271,14 +271,16 @@ function paint(stage) {
 function paintShownHead(part, data, { layer, head }) {
   const picked = data.picked.find((one) => one.layer === layer);
   const isPicked = picked && (picked.head === head || picked.head < 0 || picked.five);
-  const opening = data.front?.best && data.front.layer === layer && data.front.head === head && data.scoreLayer !== layer;
-  const area = data.judged?.heads?.auc[data.layers.indexOf(layer) * data.numHeads + head];
-  const why = opening ? `, the selected head that separates answers best${area === undefined ? "" : ` (ROC-AUC ${shown(area, 2)})`}` : "";
   const isScore = isPicked && data.scoreLayer === layer;
-  const gives = isScore ? ", which gives the score" : data.scoreLayer === null ? "" : `. The score comes from layer ${data.scoreLayer}.`;
-  part("shown-what").textContent = `Shown: layer ${layer}, ${shownHead(data, { layer, head })}${why}${gives}`;
-  part("show-score").hidden = data.live || data.scoreLayer === null || isScore;
-  part("show-score").textContent = "Show it";
+  const isBest = data.separates?.layer === layer && data.separates.head === head;
+  const separates = `separates answers best (ROC-AUC ${shown(data.separates?.auc, 2)})`;
+  const what = `Layer ${layer}, ${shownHead(data, { layer, head })}${isBest ? `, which ${separates}` : ""}`;
+  const single = data.measure.name === "surprisal" ? "" : isScore ? (isBest ? " and gives the score" : ", which gives the score") : data.scoreLayer === null ? ". No single layer gives the score" : ": not the one that gives the score";
+  part("shown-what").textContent = `${what}${single}`;
+  part("show-score").hidden = data.live || isScore || (data.front.layer === layer && data.front.head === head);
+  part("show-score").textContent = `Show layer ${data.front.layer}, ${shownHead(data, data.front)}${data.scoreLayer === null ? "" : ", which gives the score"}`;
+  part("show-best").hidden = data.live || !data.separates || isBest;
+  part("show-best").textContent = data.separates ? `Show layer ${data.separates.layer}, head ${data.separates.head}, which ${separates}` : "";
 }
 
 // The tracks show the head under the pointer, if there is one, else the selected one.
@@ -321,9 +323,14 @@ function paintBare({ buttons, part }) {
   for (const button of ["mark", "branch", "whole"]) part(button).hidden = true;
 }
 
+// Where the views begin: at the largest collapse, and in an answer that scrolls at its first weak point.
+function opensAt({ long, collapseAt, weakPoints }) {
+  return long && weakPoints?.length ? Math.min(...weakPoints) : collapseAt;
+}
+
 function paintTokenBar({ part, data, view }) {
   const selected = view.token !== null;
-  const token = view.token ?? data.collapseAt;
+  const token = view.token ?? opensAt(data);
   const facts = data.live || token === null ? data.hint : `“${data.tokens[token].label}”: ${shortFacts(data, view, token)}`;
   if (part("token-facts").textContent !== facts) part("token-facts").textContent = facts;
   for (const button of ["mark", "branch", "whole"]) part(button).hidden = !selected;
@@ -336,7 +343,8 @@ function wire(stage) {
   const { part } = stage;
   on(part("mark"), "click", () => mark(stage));
   on(part("branch"), "click", () => tellOf(stage, "branch", { token: stage.view.token }));
-  on(part("show-score"), "click", () => select(stage, { layer: stage.data.scoreLayer, head: null }));
+  on(part("show-score"), "click", () => select(stage, { layer: null, head: null }));
+  on(part("show-best"), "click", () => select(stage, { layer: stage.data.separates.layer, head: stage.data.separates.head }));
   on(part("offer"), "click", () => tellOf(stage, "offer", {}));
   on(part("other-stop"), "click", () => tellOf(stage, "other_answer", { act: "stop" }));
   on(part("other-close"), "click", () => tellOf(stage, "other_answer", { act: "close" }));
