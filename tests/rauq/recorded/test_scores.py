@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 
 import rauq
+from analysis.datasets.names import WRITTEN as WRITTEN_SET
 from analysis.datasets.names import load
 from analysis.quality.measures import load_judge
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import means, open_run
+from analysis.stats import roc_auc
+from rauq.checkpoints.named import NAMED_MODELS
 from rauq.recorded import scores
 from rauq.recorded.answers import find_recorded, load_recorded
-from rauq.recorded.scores import load_scores, scores_of, write_scores
+from rauq.recorded.scores import WRITTEN, load_scores, scores_of, write_scores
 from tests.traces import as_lig
 
 BY_MODEL = {one.model: one for one in load_scores()}
@@ -90,3 +93,22 @@ def test_there_are_none_for_attributions():
     recorded = find_recorded("canberra").trace()
     assert scores_of(recorded) is not None
     assert scores_of(as_lig(recorded, layers=(12, 13))) is None
+
+
+OF_WRITTEN = {one.model: one for one in load_scores(WRITTEN)}
+
+
+def test_every_packaged_model_has_read_the_written_answers():
+    assert set(OF_WRITTEN) == {named.name for named in NAMED_MODELS}
+    for one in OF_WRITTEN.values():
+        data = load(WRITTEN_SET, kind=one.kind)
+        assert one.correct == tuple(example.quality == 1 for example in data.examples)
+        assert len(one.uncertainties) == len(data.examples)
+        assert np.bincount(one.clusters).tolist() == [2] * (len(data.examples) // 2)
+        assert one.written
+
+
+def test_they_are_told_apart_and_the_wrong_name_is_marked():
+    for one in OF_WRITTEN.values():
+        assert roc_auc(np.array(one.uncertainties), np.array(one.correct, dtype=float)) > 0.7
+        assert one.weak_point.incorrect.share > 0.9 > one.weak_point.incorrect.limit
