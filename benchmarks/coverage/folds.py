@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -12,7 +13,7 @@ from analysis.detectors.evaluation.answers import Answers, Features
 from analysis.detectors.evaluation.held_out import Split, detector_scores, plans
 from analysis.questions import as_first_asked
 from analysis.stats import roc_auc
-from benchmarks.coverage.row import Row
+from benchmarks.coverage.row import Row, Task
 from rauq.trace.trace import Trace
 
 FORMS: Mapping[str, Callable[[str], str]] = MappingProxyType(
@@ -33,28 +34,32 @@ CLAIMED = 0.065  # of simulations: a right test of 5 % stays below in 98 % of ca
 NUM, WIDTH, NOISE = 60, 90, 0.1  # questions of a data set; features, enough of them to recognise a question by
 
 
-def rows(*, simulations: int, seed: int) -> Iterator[Row]:
-    """A row for each form of a repeated question and each split.
+def tasks() -> tuple[Task, ...]:
+    """One for each split."""
+    return tuple(partial(rows_of, split) for split in SPLITS)
+
+
+def rows_of(split: Split, *, simulations: int, seed: int) -> Iterator[Row]:
+    """A row for each form of a repeated question.
 
     What 5 % of ROC-AUCs exceed by chance is simulated with different questions: answers that are scored by fits on one
     another vary more than independent ones.
     """
-    for split in SPLITS:
-        by_chance = areas_of(None, split, simulations=2 * simulations, seed=seed + simulations)
-        limit = float(np.nanquantile(by_chance, 0.95))
-        for form in FORMS:
-            areas = areas_of(form, split, simulations=simulations, seed=seed)
-            shown = areas[np.isfinite(areas)]
-            yield Row(
-                statement=f"detector above chance, {split.replace('_', '-')}",
-                case=f"questions come again: {form}",
-                nominal=0.05,
-                hits=int((shown > limit).sum()),
-                shown=len(shown),
-                simulations=simulations,
-                bound=CLAIMED,
-                is_claim=True,
-            )
+    by_chance = areas_of(None, split, simulations=2 * simulations, seed=seed + simulations)
+    limit = float(np.nanquantile(by_chance, 0.95))
+    for form in FORMS:
+        areas = areas_of(form, split, simulations=simulations, seed=seed)
+        shown = areas[np.isfinite(areas)]
+        yield Row(
+            statement=f"detector above chance, {split.replace('_', '-')}",
+            case=f"questions come again: {form}",
+            nominal=0.05,
+            hits=int((shown > limit).sum()),
+            shown=len(shown),
+            simulations=simulations,
+            bound=CLAIMED,
+            is_claim=True,
+        )
 
 
 def areas_of(form: str | None, split: Split, *, simulations: int, seed: int) -> np.ndarray:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -24,7 +25,7 @@ from analysis.answer_sets.word_attention import WordAttention, word_attention
 from analysis.methods.added_heads import Candidates, added_heads
 from analysis.quality.judgement import Thresholds
 from analysis.stats import Intervals
-from benchmarks.coverage.row import Row
+from benchmarks.coverage.row import Row, Task
 from rauq.trace.batch import Batch
 
 Case = Literal["no effect", "length alone", "words alone", "repeated questions", "true effect"]
@@ -34,6 +35,7 @@ ANSWERS, LAYERS, HEADS, WORDS = 300, 6, 15, 100
 _FIXED = 50  # a head without an effect of its own
 _EFFECTIVE = 10  # heads with one, in the case of a true effect
 _PERMUTATIONS = 400
+_PARTS = 8  # of the simulations of a case
 _NOT_ASKED = {  # what a cause does bring about, so that its claim is right
     "length alone": ("map of heads", "held-out heads", "fixed head", "gap", "carry over"),
     "words alone": (
@@ -43,10 +45,14 @@ _NOT_ASKED = {  # what a cause does bring about, so that its claim is right
 }
 
 
-def rows(*, simulations: int, seed: int) -> Iterator[Row]:
-    """A row for each statement and case."""
-    for case in get_args(Case):
-        yield from rows_of(case, simulations=simulations, seed=seed)
+def tasks() -> tuple[Task, ...]:
+    """Several for each case, since one takes minutes."""
+    return tuple(partial(_part_of, case, part) for case in get_args(Case) for part in range(_PARTS))
+
+
+def _part_of(case: Case, part: int, *, simulations: int, seed: int) -> Iterator[Row]:
+    size = simulations // _PARTS
+    return rows_of(case, simulations=size, seed=seed + part * size)
 
 
 def rows_of(case: Case, *, simulations: int, seed: int) -> Iterator[Row]:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import numpy as np
 
 from analysis.calibration import calibrate, share_at
-from benchmarks.coverage.row import Row
+from benchmarks.coverage.row import Row, Task
 from benchmarks.coverage.shares import COVERED, LEAST_SHOWN, TWENTIETHS
 
 DISTANCES = (0.5, 1.0, 2.0)  # between the means of right and wrong answers: ROC-AUC of .64, .76 and .92
@@ -32,22 +33,26 @@ CASES = tuple(
 )
 
 
-def rows(*, simulations: int, seed: int) -> Iterator[Row]:
-    """The ends of the scale and the worst twentieth between, of each case."""
-    for case in CASES:
-        hits, shown = hits_of(case, simulations=simulations, seed=seed)
-        places = {"lowest twentieth": hits[0], "highest twentieth": hits[-1], "worst between": hits[1:-1].min()}
-        for place, found in places.items():
-            yield Row(
-                statement="share of right answers near a score, of written pairs",
-                case=f"{case}; {place}",
-                nominal=0.95,
-                hits=int(found),
-                shown=shown,
-                simulations=simulations,
-                bound=COVERED if shown >= LEAST_SHOWN * simulations else None,
-                is_claim=False,
-            )
+def tasks() -> tuple[Task, ...]:
+    """One for each case."""
+    return tuple(partial(rows_of, case) for case in CASES)
+
+
+def rows_of(case: Case, *, simulations: int, seed: int) -> Iterator[Row]:
+    """The ends of the scale and the worst twentieth between."""
+    hits, shown = hits_of(case, simulations=simulations, seed=seed)
+    places = {"lowest twentieth": hits[0], "highest twentieth": hits[-1], "worst between": hits[1:-1].min()}
+    for place, found in places.items():
+        yield Row(
+            statement="share of right answers near a score, of written pairs",
+            case=f"{case}; {place}",
+            nominal=0.95,
+            hits=int(found),
+            shown=shown,
+            simulations=simulations,
+            bound=COVERED if shown >= LEAST_SHOWN * simulations else None,
+            is_claim=False,
+        )
 
 
 def hits_of(case: Case, *, simulations: int, seed: int) -> tuple[np.ndarray, int]:

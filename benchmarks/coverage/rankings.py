@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from statistics import NormalDist
 from typing import get_args
@@ -25,11 +25,12 @@ from analysis.methods.comparison import (
 from analysis.quality.judgement import Thresholds
 from analysis.stats import METRICS, Estimate, pearson, prr, roc_auc, sign_of, spearman
 from analysis.stats import Metric as Measured
-from benchmarks.coverage.row import Row
+from benchmarks.coverage.row import Row, Task
 from benchmarks.coverage.shares import CLAIMED, COVERED, LEAST_SHOWN
 
 SIZES = (10, 30, 100, 800, 5_000)
 SHARES = (0.02, 0.05, 0.2, 0.5, 0.8, 0.98)
+REPEATED = ((180, 3), (800, 4))  # answers, and how often each question stands
 MOST_AT_LARGEST = 300  # simulations of the largest size
 _ALIKE = 0.9  # correlation of what decides about answers to one question
 _POPULATION = 400_000  # answers whose metric is taken as the truth
@@ -143,26 +144,23 @@ def _kinds(correct: float, times: int = 1) -> tuple[Population, ...]:
     )
 
 
-def rows(*, simulations: int, seed: int) -> Iterator[Row]:
+def tasks() -> tuple[Task, ...]:
     """The coverage of rankings by size and share of correct answers, then of what is made of several rankings."""
-    for metric, size, correct in product((prr, roc_auc), SIZES, SHARES):
-        few = min(simulations, MOST_AT_LARGEST) if size == SIZES[-1] else simulations
-        yield _lowest(metric, _kinds(correct), size, simulations=few, seed=seed)
-    for metric, (size, times) in product((prr, roc_auc), ((180, 3), (800, 4))):
-        yield _lowest(metric, _kinds(0.5, times), size, simulations=simulations, seed=seed)
-    yield from graded_rows(simulations=simulations, seed=seed)
-    yield from correlation_rows(simulations=simulations, seed=seed)
-    yield from difference_rows(simulations=simulations, seed=seed)
-    yield from mean_rows(simulations=simulations, seed=seed)
-    yield from bin_rows(simulations=simulations, seed=seed)
+    both = (prr, roc_auc)
+    by_share = (partial(_lowest, metric, _kinds(one), size) for metric, size, one in product(both, SIZES, SHARES))
+    repeated = (partial(_lowest, metric, _kinds(0.5, times), size) for metric, (size, times) in product(both, REPEATED))
+    return (*by_share, *repeated, graded_rows, correlation_rows, difference_rows, mean_rows, bin_rows)
 
 
-def _lowest(metric: Measured, kinds: Sequence[Population], size: int, *, simulations: int, seed: int) -> Row:
+def _lowest(
+    metric: Measured, kinds: Sequence[Population], size: int, *, simulations: int, seed: int
+) -> tuple[Row, ...]:
     """The least coverage among kinds of answers."""
+    simulations = min(simulations, MOST_AT_LARGEST) if size == SIZES[-1] else simulations
     found = [counted(ranked(metric, of, size), simulations=simulations, seed=seed) for of in kinds]
     enough = [one for one in found if one.shown >= LEAST_SHOWN * simulations] or found
     worst = min(enough, key=lambda one: one.covered / one.shown if one.shown else 1.0)
-    return worst.row(f"{_NAMES[metric]}, least of {len(kinds)} kinds of answers", _case(size, kinds[0]))
+    return (worst.row(f"{_NAMES[metric]}, least of {len(kinds)} kinds of answers", _case(size, kinds[0])),)
 
 
 _METRICS: tuple[Metric, ...] = get_args(Metric)
@@ -179,7 +177,7 @@ def graded_rows(*, simulations: int, seed: int) -> Iterator[Row]:
     """PRR of graded quality, even and skewed."""
     for size, correct in product((30, 100, 800), (0.05, 0.2, 0.5)):
         kinds = [Population(correct=correct, effect=effect, graded=True) for effect in (0.0, 0.7, 2.0)]
-        yield _lowest(prr, kinds, size, simulations=simulations, seed=seed)
+        yield from _lowest(prr, kinds, size, simulations=simulations, seed=seed)
 
 
 def correlation_rows(*, simulations: int, seed: int) -> Iterator[Row]:

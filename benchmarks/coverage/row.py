@@ -1,7 +1,8 @@
 """One line of the table of coverage."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +22,15 @@ class Row:
     bound: float | None
     is_claim: bool
 
+    def with_more(self, other: "Row") -> "Row":
+        """The row with further simulations of the same case."""
+        return replace(
+            self,
+            hits=self.hits + other.hits,
+            shown=self.shown + other.shown,
+            simulations=self.simulations + other.simulations,
+        )
+
     @property
     def share(self) -> float:
         """The hits among what was shown; nan where nothing was."""
@@ -30,3 +40,7 @@ class Row:
     def is_met(self) -> bool:
         """Whether the share is within the bound, which there has to be."""
         return self.bound is not None and (self.share <= self.bound if self.is_claim else self.share >= self.bound)
+
+
+Task = Callable[..., Iterable[Row]]
+"""Rows of so many `simulations` by a `seed`; a process runs one task."""

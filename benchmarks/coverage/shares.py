@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from statistics import NormalDist
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from analysis.calibration import calibrate, share_at
 from analysis.one_answer.standing import WeakToken, weak_point_share, worth_in_words
-from benchmarks.coverage.row import Row
+from benchmarks.coverage.row import Row, Task
 from rauq.recorded.scores import WeakPointWorth
 
 TWENTIETHS = 20
@@ -51,12 +52,9 @@ CASES = tuple(
 )
 
 
-def rows(*, simulations: int, seed: int) -> Iterator[Row]:
+def tasks() -> tuple[Task, ...]:
     """The coverage of shares by place on the scale, then claims about weak points."""
-    for case in CASES:
-        yield from smooth_rows(case, simulations=simulations, seed=seed)
-    yield from sudden_rows(simulations=simulations, seed=seed)
-    yield from weak_point_rows(simulations=simulations, seed=seed)
+    return (*(partial(smooth_rows, case) for case in CASES), sudden_rows, weak_point_rows)
 
 
 def smooth_rows(case: Case, *, simulations: int, seed: int) -> Iterator[Row]:

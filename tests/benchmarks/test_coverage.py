@@ -27,6 +27,11 @@ def test_only_a_row_that_promises_and_shows_something_has_a_bound():
     assert record.finding.startswith("1 of 2 simulated cases")
 
 
+def test_simulations_of_one_case_in_several_tasks_are_one_row():
+    one = replace(COVERS, hits=60, shown=80, simulations=100)
+    assert coverage.merged([COVERS, CLAIMS, one]) == [replace(COVERS, hits=150, shown=180, simulations=300), CLAIMS]
+
+
 def test_every_module_of_simulations_is_run():
     written = {path.stem for path in Path(coverage.__file__).parent.glob("*.py")}
     assert written - {"__init__", "row"} == set(coverage.MODULES)
