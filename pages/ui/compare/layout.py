@@ -20,8 +20,8 @@ from analysis.two_answers.comparison import (
     find_first_difference,
     reference_of,
     same_prompt,
+    score_by_surprisal,
     score_each_setting,
-    settings_in_words,
     verdict,
     why_no_difference,
 )
@@ -32,9 +32,11 @@ from pages.ui.compare.strips import pair_of_strips, partial_strips
 from pages.ui.host.jobs import Job, poll_seconds
 from pages.ui.shared.errors import show_error
 from pages.ui.shared.figure_export import buttons, format_picker, is_dark
+from pages.ui.shared.measure import measure_of_both
 from rauq.errors import RauqError
 from rauq.scoring.score import Score
-from rauq.scoring.settings import Settings
+from rauq.scoring.settings import Settings, resolve
+from rauq.scoring.surprisal import score_surprisal
 from rauq.trace.attribution import weight_name
 from rauq.trace.trace import Trace
 
@@ -112,7 +114,7 @@ def views(pair: Pair, settings: tuple[Settings, Settings]) -> None:
         RauqError: settings that do not fit one of them.
     """
     (a, b) = (answer.trace for answer in pair)
-    scores = (rauq.score(a, settings[0]), rauq.score(b, settings[1]))
+    scores = _scores(a, b, settings)
     columns = aligned_answers(a, b)
     token = answers.selected_token(a)
     first_difference = find_first_difference(columns, a.pieces, b.pieces)
@@ -136,7 +138,14 @@ def views(pair: Pair, settings: tuple[Settings, Settings]) -> None:
     with right:
         _heads(a, b, scores)
     format_picker()
-    _table(score_each_setting(a, b, [score.settings for score in scores]))
+    resolved = [resolve(one, trace.kind) for one, trace in zip(settings, (a, b), strict=True)]
+    _table([*score_by_surprisal(a, b), *score_each_setting(a, b, resolved)])
+
+
+def _scores(a: Trace, b: Trace, settings: tuple[Settings, Settings]) -> Scores:
+    if measure_of_both(a, b) == "surprisal":
+        return score_surprisal(a), score_surprisal(b)
+    return rauq.score(a, settings[0]), rauq.score(b, settings[1])
 
 
 def _other_pair(a: Answer) -> None:
@@ -210,7 +219,7 @@ def _heads(a: Trace, b: Trace, scores: Scores) -> None:
 def _table(rows: Sequence[PairScores]) -> None:
     st.header("The two scores under the same settings", anchor=False)
     sides = {"A": [row.a for row in rows], "B": [row.b for row in rows]}
-    columns: dict[str, list[object]] = {"setting": [settings_in_words(row.settings) for row in rows]}
+    columns: dict[str, list[object]] = {"setting": [row.in_words for row in rows]}
     columns |= {f"uncertainty {name}": [score.uncertainty for score in scores] for name, scores in sides.items()}
     columns["A − B"] = [row.difference for row in rows]
     for name, scores in sides.items():
