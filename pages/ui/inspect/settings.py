@@ -31,7 +31,8 @@ def scoring_drawer(trace: Trace | None) -> None:
     with st.popover(_label(form, by), key="scoring"):
         if trace is not None and was_given(trace):
             _measure_field(by, trace)
-        settings_form(form)
+        if by == "rauq":
+            settings_form(form)
         _badge(form, by)
 
 
