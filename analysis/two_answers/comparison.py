@@ -273,6 +273,11 @@ def about_scales(scales: Sequence[str]) -> str:
 
 def about_curves(scores: Scores, scales: Sequence[str], *, common: int) -> str:
     """What the curves are, and why they may differ over the first `common` tokens, which both answers share."""
+    if scores[0].by == scores[1].by == "surprisal":
+        return (
+            "Above: the probability of each token, solid for A and dashed for B, log scale. Below: the surprisal of "
+            "names and numbers that are not in the question, −log p; of the first token minus the entropy there."
+        )
     return (
         f"Above: confidence c{_of_which_layer(scores)} Dotted: r, the same recurrence for a fully confident model. "
         "Logarithmic scale: the gap from r down to c is the collapse, drawn below."

@@ -71,7 +71,7 @@ def overlay(
     figure.update_xaxes(_axis(columns, pieces, dark=dark) | {"showticklabels": False})
     figure.update_xaxes(showticklabels=True, row=2, col=1)
     figure.update_yaxes(title="confidence", type="log", tickformat="~g", dtick=_log_step(sides), row=1, col=1)
-    figure.update_yaxes(title="collapse, nats", rangemode="tozero", nticks=5, row=2, col=1)
+    figure.update_yaxes(title=f"{_measure(sides[0])}, nats", rangemode="tozero", nticks=5, row=2, col=1)
     finish(figure, height=_OVERLAY_HEIGHT, dark=dark)
     end = "right" if direction(pieces[0]) == "ltr" else "left"  # where the last token is
     names = [*_names(figure, sides, end, dark=dark), *_name_of_difference(first_difference, end, dark=dark)]
@@ -100,7 +100,11 @@ def _confidence(side: _Side) -> go.Scatter:
 
 def _collapse(side: _Side) -> go.Scatter:
     values = np.where(np.isfinite(side.score.collapse), side.score.collapse, np.nan)
-    return _bold(side, values, f"{side.look.name} collapse")
+    return _bold(side, values, f"{side.look.name} {_measure(side)}")
+
+
+def _measure(side: _Side) -> str:
+    return "surprisal" if side.score.by == "surprisal" else "collapse"
 
 
 def _front(score: Score, per_layer: np.ndarray) -> np.ndarray:

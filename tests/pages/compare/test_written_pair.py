@@ -1,6 +1,14 @@
 """Two answers that the model did not write are compared by their largest surprisal, among written answers."""
 
-from analysis.two_answers.comparison import different_scales, reference_of, score_by_surprisal, verdict
+from analysis.two_answers.comparison import (
+    about_curves,
+    by_position,
+    different_scales,
+    reference_of,
+    score_by_surprisal,
+    verdict,
+)
+from analysis.two_answers.figures import overlay
 from rauq.recorded.scores import WRITTEN, load_scores
 from rauq.scoring.score import score
 from rauq.scoring.surprisal import score_surprisal
@@ -36,3 +44,13 @@ def test_a_given_answer_is_never_compared_with_generated_ones():
 def test_two_measures_are_two_scales():
     wrong = read("wrong")
     assert "measures" in different_scales(wrong, wrong, score(wrong), score_surprisal(wrong))
+
+
+def test_the_curves_are_named_as_what_they_are():
+    wrong, right = score_surprisal(read("wrong")), score_surprisal(read("right"))
+    about = about_curves((wrong, right), (), common=0)
+    assert "surprisal" in about
+    assert "layer" not in about
+    pieces = [[b"a"] * 6] * 2
+    drawn = overlay(by_position(6, 6), (wrong, right), tuple(pieces), first_difference=None, selected=None, dark=False)
+    assert [one.name for one in drawn.data if "surprisal" in (one.name or "")] == ["A surprisal", "B surprisal"]
