@@ -131,6 +131,7 @@ def html_report(trace: Trace, score: Score, *, said: Statements | None = None, d
         swatches=[(value, level(value)) for value in SWATCHES],
         charts=drawn,
         score=score,
+        by_surprisal=score.by == "surprisal",
         shown=shown_head(score) if score.shown or score.layer is not None else None,
         in_words=partial(head_in_words, score),
         heads=report.selected_heads(score),

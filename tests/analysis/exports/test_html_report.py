@@ -102,6 +102,18 @@ def test_text_is_escaped():
     text.encode("utf-8")
 
 
+def test_the_report_of_a_score_by_surprisal_explains_surprisal_and_not_collapse():
+    trace = make_trace((b"It", b" is", b" Oslo"), probabilities=[0.9, 0.9, 0.01], stop_reason="given")
+    text = html_report(trace, rauq.score_surprisal(trace))
+    assert "Colour shows the surprisal" in text
+    assert "Surprisal of names and numbers, in nats" in text
+    assert "Colour shows the collapse" not in text
+    assert [one.collapse for one in strip(trace, rauq.score_surprisal(trace))] == [False, False, True]
+    by_rauq = html_report(trace, rauq.score(trace))
+    assert "Colour shows the collapse" in by_rauq
+    assert "Colour shows the surprisal" not in by_rauq
+
+
 def test_marks_are_visible():
     trace = replace(make_trace((b" a", b"\n", b" b"), probabilities=[0.9, 0.9, 0.01]), wrong=(0, 2))
     tokens = strip(trace, rauq.score(trace))
