@@ -305,7 +305,7 @@ class Comparison:
     `estimates` (M, G): PRR or ROC-AUC, higher is better. The mean is over the groups that have enough answers of
     either kind, as the paper's is over data sets. `mean_ranks` (M,): the mean over the same groups of the method's
     rank, 1 being the best; nan where it is undefined in one of them. `paired`: RAUQ minus each other method, None where
-    RAUQ is not among them.
+    RAUQ is not among them. `answers` of all groups have a quality; they answer so many `questions`.
     """
 
     metric: Metric
@@ -314,6 +314,8 @@ class Comparison:
     estimates: tuple[tuple[Estimate, ...], ...]
     mean_ranks: np.ndarray
     paired: Paired | None
+    answers: int
+    questions: int
 
     @property
     def headline(self) -> dict[str, tuple[Estimate, ...]]:
@@ -363,6 +365,8 @@ def compare(
         estimates=tuple(tuple(one.estimate for one in among.reported(row)) for row in found.values()),
         mean_ranks=_mean_ranks(list(found.values()), among),
         paired=pair(RAUQ, uncertainties, found, among) if RAUQ in methods else None,
+        answers=len(among.whole.rows),
+        questions=len(np.unique(among.whole.of.cluster)),
     )
 
 

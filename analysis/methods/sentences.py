@@ -208,7 +208,8 @@ def _groups_left_out(found: Comparison | Sweep | Sequence[GroupControl]) -> list
 def intervals_caption(found: Comparison) -> str:
     """What a row of the figure and of the table shows."""
     scale = "1 is the best ranking, 0 a random one" if found.metric == "prr" else "0.5 is a random ranking"
-    return f"{METRICS[found.metric]} ({scale}) with 95 % intervals by question."
+    asked = f" answers to {found.questions:,} questions" if found.questions < found.answers else ""
+    return f"{METRICS[found.metric]} ({scale}) with 95 % intervals by question; n = {found.answers:,}{asked}."
 
 
 def paired_caption(found: Paired) -> str:

@@ -185,6 +185,10 @@ def test_captions_say_what_a_metric_means():
         compare(answers, tuple(SKILL), groups, metric=metric, thresholds=Thresholds()) for metric in ("prr", "roc_auc")
     )
     assert "0 a random one" in sentences.intervals_caption(by_prr)
+    assert sentences.intervals_caption(by_prr).endswith(f"; n = {by_prr.answers}.")
+    twice = groups_of(list(answers["group"]), clusters=np.arange(len(answers)) // 2)
+    caption = sentences.intervals_caption(compare(answers, tuple(SKILL), twice, metric="prr", thresholds=Thresholds()))
+    assert caption.endswith(f"n = {by_prr.answers} answers to {by_prr.answers // 2} questions.")
     assert "0.5 is a random ranking" in sentences.intervals_caption(by_auc)
     assert sentences.paired_caption(by_prr.paired).startswith("RAUQ minus the other")
 
