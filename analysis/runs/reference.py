@@ -6,6 +6,7 @@ import numpy as np
 
 from analysis.answer_sets.separation import separation
 from analysis.answer_sets.sides import Sides, sides
+from analysis.one_answer.likeness import scripts_of
 from analysis.one_answer.standing import weak_point_share, weak_token
 from analysis.quality.measures import measure
 from analysis.runs.opened import Run, batch, means
@@ -57,6 +58,7 @@ def reference_scores(
         clusters=tuple(run.clusters[known].tolist()),
         unclear=int((run.answers["unclear"].to_numpy(dtype=bool) & np.isfinite(uncertainty)).sum()),
         written=is_written(run),
+        scripts=scripts_of(run.answers["answer"][known]),
     )
 
 

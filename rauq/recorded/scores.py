@@ -77,7 +77,7 @@ class ReferenceScores:
     data set. `longest`: tokens of the longest answer. `token_collapse`: nats that the collapse of four of five tokens
     with text does not exceed. `heads`, and what follows, are known for some.
     `written`: the model did not give the answers, and read them. `unclear`: further answers that a rule could not
-    decide and that nobody has read.
+    decide and that nobody has read. `scripts`: those in which the answers are written, such as Latin; none: unknown.
     """
 
     model: str
@@ -93,6 +93,7 @@ class ReferenceScores:
     clusters: tuple[int, ...] | None = None
     written: bool = False
     unclear: int = 0
+    scripts: tuple[str, ...] = ()
 
 
 def load_scores(file: Path | None = None) -> tuple[ReferenceScores, ...]:
@@ -119,6 +120,7 @@ def _read(row: dict[str, Any]) -> ReferenceScores:
         "heads": None if heads is None else _read_heads(heads),
         "weak_point": None if worth is None else _read_worth(worth),
         "clusters": None if clusters is None else tuple(clusters),
+        "scripts": tuple(row.get("scripts", ())),
     }
     return ReferenceScores(**row | read)
 

@@ -13,6 +13,7 @@ from rauq.scoring.score import Score, collapse_token
 from rauq.scoring.settings import Settings
 from rauq.scoring.shown import head_in_words
 from rauq.trace.attribution import about_attribution, weight_name
+from rauq.trace.loops import loop_start
 from rauq.trace.parts import shows_text, span_of
 from rauq.trace.trace import Part, Trace
 
@@ -104,13 +105,14 @@ def collapse(trace: Trace, score: Score) -> CollapsePoint | None:
 def weak_points(trace: Trace, score: Score, *, most: int = 3) -> tuple[int, ...]:
     """The token of `collapse`, then others that show text and are not beside one of these, by their collapse.
 
-    Of the others only those below the bound up to which confidence is said to hold.
+    Of the others only those below the bound up to which confidence is said to hold, and none in a loop at the end.
     """
     first = collapse(trace, score)
     if first is None:
         return ()
     found = [first.token]
     values = np.where(shows_text(trace), score.collapse, np.nan)
+    values[loop_start(trace) or len(values) :] = np.nan
     for token in np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable").tolist():
         if len(found) == most or not values[token] > LARGEST_HOLD:
             break
@@ -256,11 +258,18 @@ def writer(trace: Trace) -> str:
 
 def cautions(trace: Trace, score: Score) -> tuple[str, ...]:
     """What limits a score, as sentences: for readers of the answer, wherever it is shown or stored."""
+    start = loop_start(trace)
+    repeats = () if start is None else (loop_sentence(start),)
     if not was_given(trace):
-        return ()
+        return repeats
     about = f"This answer was {writer(trace)}: the score is of how uncertain this model is about the text."
     is_blind = score.by == "rauq" and score.settings.signal == "entropy"
-    return (about, BLIND_TO_TOKENS) if is_blind else (about,)
+    return (about, *((BLIND_TO_TOKENS,) if is_blind else ()), *repeats)
+
+
+def loop_sentence(start: int) -> str:
+    """That an answer repeats itself from this token on, which its score is of too."""
+    return f"The answer repeats itself from token {start} to its end, and the repetition counts in the score."
 
 
 def ending(trace: Trace) -> str:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 import numpy as np
 
 from rauq.trace.thinking import has_marks
-from rauq.trace.trace import Part, Trace
+from rauq.trace.trace import Part, StopReason, Trace
 
 
 def tokens_in(answer_tokens: Sequence[str], spans: Iterable[tuple[int, int]]) -> np.ndarray:
@@ -67,11 +67,28 @@ def part_of(trace: Trace, part: Part) -> Trace | None:
         return None
     if trace.thinking is None or part == "all":
         return trace
+    reason = trace.stop_reason if stop == num_tokens else "given"
+    return replace(_cut(trace, start, stop), thinking=None, stop_reason=reason)
+
+
+def first_tokens(trace: Trace, count: int) -> Trace:
+    """The first tokens of an answer, as if the limit of tokens had ended it there; `count` from 1 to N - 1.
+
+    An answer that was given stays one. The extras are those that `part_of` keeps.
+    """
+    thinking = trace.thinking and (min(trace.thinking[0], count), min(trace.thinking[1], count))
+    has_thinking = thinking is not None and thinking[0] < thinking[1]
+    reason: StopReason = "given" if trace.stop_reason == "given" else "length"
+    return replace(_cut(trace, 0, count), thinking=thinking if has_thinking else None, stop_reason=reason)
+
+
+def _cut(trace: Trace, start: int, stop: int) -> Trace:
+    """The tokens of an answer from `start` to before `stop`; what comes before becomes prompt."""
     tokens = slice(start, stop)
     return replace(
         trace,
         thinking=None,
-        stop_reason=trace.stop_reason if stop == num_tokens else "given",
+        stop_reason="given",
         prompt_ids=np.concatenate([trace.prompt_ids, trace.answer_ids[:start]]),
         answer_ids=trace.answer_ids[tokens],
         answer_tokens=trace.answer_tokens[tokens],

@@ -13,7 +13,6 @@ import numpy as np
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from analysis.exports.file_names import file_name
 from analysis.one_answer.standing import rank_in_words, standing
 from analysis.one_answer.statements import Statements
 from pages.ui.host import hosting, jobs
@@ -134,6 +133,8 @@ def _about_link(found: str) -> str:
 
 
 def _downloads(trace: Trace, score: Score, said: Callable[[], Statements]) -> None:
+    from analysis.exports.file_names import file_name
+
     name = partial(file_name, trace)
     with st.container(horizontal=True):
         _download("Trace", trace.to_bytes, name(_TRACE), "Everything in one file, to open here or in Python.")
@@ -168,6 +169,7 @@ def _report(trace: Trace, score: Score, said: Callable[[], Statements]) -> str:
 
 
 def _python(trace: Trace, score: Score) -> None:
+    from analysis.exports.file_names import file_name
     from analysis.exports.python_code import python_code
 
     st.caption("This code gives the same score. Save the trace in the same folder, under the name below.")
@@ -176,6 +178,7 @@ def _python(trace: Trace, score: Score) -> None:
 
 def _figures(trace: Trace, score: Score) -> None:
     """Draw the figures of the current selection, one below the other, saved with Plotly's own button."""
+    from analysis.exports.file_names import file_name
     from analysis.one_answer.figures import default_view, drawings
 
     format_picker()
@@ -209,7 +212,7 @@ def _reference_panel(trace: Trace, score: Score) -> None:
     if found.scores is None:
         st.text(lines(found.reason))
     else:
-        _rank(score, found.scores, found.name)
+        _rank(trace, score, found.scores, found.name)
     if found.run:
         _way_to_answers(trace, score, found.run)
     _make(trace)
@@ -243,7 +246,7 @@ def _choose(trace: Trace, key: str) -> None:
     st.session_state[_CHANGED] = True
 
 
-def _rank(score: Score, scores: ReferenceScores, name: str) -> None:
+def _rank(trace: Trace, score: Score, scores: ReferenceScores, name: str) -> None:
     """Say where the score ranks, and draw the share of correct answers at every score."""
     from analysis.answer_sets.figures import calibration_chart
 
@@ -254,7 +257,7 @@ def _rank(score: Score, scores: ReferenceScores, name: str) -> None:
     about = about_reference(score, scores, name)
     curve = calibration(scores)
     rank = rank_in_words(ranked, written=scores.written)
-    st.text(f"{rank}. {share_near(score, scores)} {about}")
+    st.text(f"{rank}. {share_near(trace, score, scores)} {about}")
     if curve.reason:
         return
     figure = calibration_chart(curve, score=score.uncertainty, dark=is_dark())

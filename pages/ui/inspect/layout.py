@@ -29,6 +29,7 @@ from pages.ui.inspect.branch import (
 from pages.ui.inspect.drawers import EXPORT, OPEN, drawer_links, open_drawer, print_figures
 from pages.ui.inspect.form import EXAMPLES, run, show_messages, take, task_name
 from pages.ui.inspect.linked_views import live_views, payload, show_views
+from pages.ui.inspect.loop import NO_LOOP, Loop, loop_line, looped
 from pages.ui.inspect.reference import Reference, finish_reference, judged_payload, reference, separates_best
 from pages.ui.inspect.remedies import has_template, offer_remedies
 from pages.ui.inspect.settings import more_attention, offer_surprisal, scoring_drawer, take_more_attention
@@ -62,13 +63,14 @@ _BRANCH_SECONDS = 0.5  # between two looks at a branch that is being generated
 class Shown:
     """The answer that the page shows: `name` identifies it, `note` says what to look for.
 
-    `recorded`: what is known of a recorded one.
+    `recorded`: what is known of a recorded one. `loop`: whether it ends in a loop, which `trace` may lack.
     """
 
     name: str
     trace: Trace
     note: str = ""
     recorded: Recorded | None = None
+    loop: Loop = NO_LOOP
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +92,7 @@ def inspect_page() -> None:
     live_job = job if job is not None and job.live else None  # read once: a job that ends now is left to the next run
     found, damage = None, None
     try:
-        found = current()
+        found = _looped(current())
     except RauqError as error:
         damage = error
     scored = None if found is None else _scored(found)
@@ -118,6 +120,14 @@ def inspect_page() -> None:
             form.token_count(request, trace, shown_error=refusal, may_load=found is not None)
         if scored and scored.score:
             finish_reference(scored.shown.trace, scored.score)
+
+
+def _looped(shown: Shown | None) -> Shown | None:
+    """The same answer, without its loop where that is asked for."""
+    if shown is None:
+        return None
+    trace, loop = looped(shown.trace)
+    return replace(shown, trace=trace, loop=loop)
 
 
 def _scored(shown: Shown) -> Scored:
@@ -177,7 +187,8 @@ def _marked(shown: Shown) -> Trace:
 
 def _said(shown: Shown, score: Score) -> Statements:
     verdict = known_verdict(shown.name, shown.trace, shown.recorded)
-    return statements(shown.trace, score, reference(shown.trace, score), verdict)
+    found = statements(shown.trace, score, reference(shown.trace, score), verdict)
+    return replace(found, cautions=(*found.cautions, shown.loop.sentence)) if shown.loop.left_out else found
 
 
 def _drawers(scored: Scored | None) -> None:
@@ -394,6 +405,7 @@ def show_answer(shown: Shown, score: Score) -> None:
     offer_remedies(shown.trace, score)
     offer_other_kind(shown.trace)
     offer_surprisal(shown.trace, score)
+    loop_line(shown.loop)
     if shown.trace.messages[:-1]:
         show_messages("Conversation so far", shown.trace.messages)
     selected = selection.chosen(shown.trace)

@@ -12,6 +12,7 @@ import streamlit as st
 
 from analysis.calibration import Calibration, calibrate, share_in_words
 from analysis.figures import outcomes
+from analysis.one_answer.likeness import why_unlike
 from analysis.one_answer.standing import rank_in_words, standing, worth_in_words
 from analysis.quality.unclear import about_unclear, bounds_sentence, unclear_bounds
 from pages.ui.host import cache, runs
@@ -251,7 +252,7 @@ def judged_payload(trace: Trace, score: Score, reference: Reference) -> dict[str
     is_own = score.settings.alignment == "predicting" and not was_given(trace)
     kept = (scores or scores_of(trace)) if is_own else None  # whatever the alpha
     return {
-        "standing": _standing(score, reference),
+        "standing": _standing(trace, score, reference),
         "heads": None if kept is None else _heads(kept, trace),
         "underline": None if limits is None else limits.token_collapse,
         "underlineNote": "" if limits is None else _underline_note(limits, score),
@@ -287,7 +288,7 @@ def _underline_note(scores: ReferenceScores, score: Score) -> str:
     return f"Underlined: words with a {what} beyond {limit} nats, which one in five tokens of the reference exceeds."
 
 
-def _standing(score: Score, reference: Reference) -> dict[str, Any]:
+def _standing(trace: Trace, score: Score, reference: Reference) -> dict[str, Any]:
     if reference.scores is None:
         return {"reason": reference.reason} | ({"pending": True} if reference.pending else {})
     scores = reference.scores
@@ -296,8 +297,7 @@ def _standing(score: Score, reference: Reference) -> dict[str, Any]:
         return {"reason": UNDEFINED}
     return {
         "rank": rank_in_words(found, written=scores.written),
-        "nearest": share_near(score, scores),
-        "caution": caution(score, scores),
+        "nearest": share_near(trace, score, scores),
         "about": about_reference(score, scores, reference.name),
         "uncertainty": found.uncertainty,
         "edges": found.edges,
@@ -312,8 +312,13 @@ def calibration(scores: ReferenceScores) -> Calibration:
     return calibrate(np.array(scores.uncertainties), np.array(scores.correct, dtype=float), clusters=clusters)
 
 
-def share_near(score: Score, scores: ReferenceScores) -> str:
-    """How many answers of the reference near a score are correct, beside how many of all are, and are unclear."""
+def share_near(trace: Trace, score: Score, scores: ReferenceScores) -> str:
+    """How many answers of the reference near a score are correct, beside how many of all are, and are unclear.
+
+    Why this is not said, where the answer is unlike those of the reference.
+    """
+    if unlike := why_unlike(trace, scores):
+        return unlike
     near = share_in_words(calibration(scores), score.uncertainty, written=scores.written)
     return " ".join(filter(None, (near, _unread(scores))))
 
@@ -335,14 +340,6 @@ def ranked(uncertainty: float | None, reference: Reference) -> str:
         return ""
     found = standing(uncertainty, np.array(scores.uncertainties), np.array(scores.correct))
     return "" if found is None else rank_in_words(found, written=scores.written)
-
-
-def caution(score: Score, scores: ReferenceScores) -> str:
-    """Say so where an answer is longer than all that it is compared with; else empty."""
-    length = score.span[1] - score.span[0]
-    if scores.longest is None or length <= scores.longest:
-        return ""
-    return f"Caution: this answer is longer ({length} tokens) than all of these (at most {scores.longest})."
 
 
 def about_reference(score: Score, scores: ReferenceScores, name: str) -> str:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.ui.shared import answers, url_state
-from pages.ui.shared.url_state import ASKS, EXAMPLE, KEPT, OF_RUN, SELECTED, SETTINGS, WRONG
+from pages.ui.shared.url_state import ASKS, EXAMPLE, KEPT, LOOP, OF_RUN, SELECTED, SETTINGS, WRONG
 from rauq.recorded import answers as recorded_answers
 from rauq.recorded.answers import Recorded
 from rauq.scoring.settings import Settings
@@ -36,7 +36,7 @@ def show(trace: Trace) -> str:
     link = url_state.read_asked(st.query_params.to_dict())
     stays = link is not None and (link.prompt, link.context) == (trace.prompt, trace.messages[:-1])
     name = answers.keep(trace)
-    gone = (EXAMPLE, *OF_RUN, *ASKS, *(() if stays else (*SELECTED, WRONG)))
+    gone = (EXAMPLE, LOOP, *OF_RUN, *ASKS, *(() if stays else (*SELECTED, WRONG)))
     url_state.write(dict.fromkeys(gone, None) | {KEPT: name})
     st.session_state[IN_FORM] = f"{KEPT}:{name}"  # or newer: the form led to this answer
     return f"{KEPT}:{name}"

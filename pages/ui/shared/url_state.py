@@ -145,6 +145,7 @@ Name = Annotated[str | None, Codec(str)]
 EXAMPLE, KEPT, WRONG = "example", "kept", "wrong"
 RUN, NUMBER = "run", "number"  # an answer of a run: the run's name, and the number of its example
 REFERENCE = "reference"  # the run that a score is compared with
+LOOP = "loop"  # "without": a loop at the end of the answer is left out
 BY = "by"  # what a given answer is scored by, where it is RAUQ
 GOAL, HEADS_GOAL = "goal", "heads"  # what a new run is made for
 FROM = "from"  # the page about that run that led to the answer

@@ -9,6 +9,7 @@ import pytest
 
 import rauq
 from analysis.calibration import share_in_words
+from analysis.one_answer.likeness import why_unlike
 from analysis.one_answer.standing import rank_in_words, standing, worth_in_words
 from analysis.runs import library
 from analysis.runs.job import Status, only_job, read_status, write_status
@@ -200,7 +201,8 @@ def test_a_recorded_answer_has_the_rank_of_its_score(recorded):
         return
     expected = standing(score(trace).uncertainty, np.array(kept.uncertainties), np.array(kept.correct))
     assert found["standing"]["rank"] == rank_in_words(expected)
-    assert found["standing"]["nearest"] == share_in_words(calibration(kept), score(trace).uncertainty)
+    near = share_in_words(calibration(kept), score(trace).uncertainty)
+    assert found["standing"]["nearest"] == (why_unlike(trace, kept) or near)
     assert f"the table that came with the app, answers of {kept.model}" in found["standing"]["about"]
     json.dumps(found, allow_nan=False)
 
@@ -214,12 +216,15 @@ def test_the_reference_says_which_words_are_underlined_and_what_a_weak_point_is_
 
 
 @pytest.mark.parametrize(("longer", "said"), [(0, False), (1, True)])
-def test_an_answer_longer_than_all_of_the_reference_is_said_to_be(longer, said):
+def test_an_answer_longer_than_all_of_the_reference_has_a_rank_and_no_share(longer, said):
     kept = scores_of(find_recorded("canberra").trace())
-    trace = make_trace((b" a",) * (kept.longest + longer))
+    length = kept.longest + longer
+    trace = make_trace((b" a",) * length, answer_ids=np.arange(length), vocab_size=100)
     found = payload(trace, reference=Reference(scores=kept, name="the run mine"))["standing"]
-    caution = "Caution: this answer is longer (33 tokens) than all of these (at most 32)."
-    assert found["caution"] == (caution if said else "")
+    reason = "No share of correct answers: this answer is longer (33 tokens) than all of these (at most 32)."
+    assert (found["nearest"] == reason) is said
+    assert ("% of answers are correct" in found["nearest"]) is not said
+    assert "814 answers of this model" in found["rank"]
     assert found["about"].startswith("Reference: the run mine, answers of smollm2 to the data set facts.")
 
 

@@ -1,0 +1,76 @@
+"""Whether an answer is like those of a reference: only then does a share of correct answers there say much of it.
+
+That is not so for loops, longer answers, other scripts and copies of the prompt, where the share is wrong.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from rauq.recorded.scores import ReferenceScores
+from rauq.trace.loops import loop_start
+from rauq.trace.parts import answer_text, part_of
+from rauq.trace.trace import Trace
+
+COPIED_TOKENS = 8  # in a row, that the prompt has too: fewer are a name, or the words of a question
+MOST_COPIED = 0.5  # of an answer's tokens
+_RARE = 0.05  # of a reference's answers: scripts of fewer do not count
+
+
+def why_unlike(trace: Trace, scores: ReferenceScores) -> str:
+    """Why no share of correct answers is given for an answer, as a sentence; empty where it is like the reference's."""
+    answer = part_of(trace, "answer")
+    if answer is None:
+        return ""
+    found = (_looped(answer), _longer(answer, scores), _written(answer, scores), _copied(answer, trace))
+    reason = next(filter(None, found), "")
+    return f"No share of correct answers: {reason}." if reason else ""
+
+
+def script_of(text: str) -> str:
+    """The script of most letters of a text, as Unicode names it, such as Latin; empty where it has no letter."""
+    counts = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in text if letter.isalpha())
+    return counts.most_common(1)[0][0].capitalize() if counts else ""
+
+
+def scripts_of(texts: Iterable[str]) -> tuple[str, ...]:
+    """The scripts in which at least one in twenty of these texts is written, in alphabetical order."""
+    counts = Counter(filter(None, map(script_of, texts)))
+    return tuple(sorted(script for script, count in counts.items() if count >= _RARE * counts.total()))
+
+
+def copied_share(answer: Sequence[int], prompt: Sequence[int]) -> float:
+    """The share of an answer's token ids that stand in the prompt too, in rows of at least COPIED_TOKENS."""
+    starts = range(len(prompt) - COPIED_TOKENS + 1)
+    rows = {tuple(prompt[start : start + COPIED_TOKENS]) for start in starts}
+    copied: set[int] = set()
+    for start in range(len(answer) - COPIED_TOKENS + 1):
+        if tuple(answer[start : start + COPIED_TOKENS]) in rows:
+            copied.update(range(start, start + COPIED_TOKENS))
+    return len(copied) / max(1, len(answer))
+
+
+def _looped(answer: Trace) -> str:
+    start = loop_start(answer)
+    return "" if start is None else f"this answer repeats itself from token {start} on"
+
+
+def _longer(answer: Trace, scores: ReferenceScores) -> str:
+    length = len(answer.answer_ids)
+    if scores.longest is None or length <= scores.longest:
+        return ""
+    return f"this answer is longer ({length} tokens) than all of these (at most {scores.longest})"
+
+
+def _written(answer: Trace, scores: ReferenceScores) -> str:
+    script = script_of(answer_text(answer))
+    if not script or not scores.scripts or script in scores.scripts:
+        return ""
+    return f"this answer is written in {script} script, and these in {' or '.join(scores.scripts)}"
+
+
+def _copied(answer: Trace, trace: Trace) -> str:
+    share = copied_share(answer.answer_ids.tolist(), trace.prompt_ids.tolist())
+    if share < MOST_COPIED:
+        return ""
+    return f"{100 * share:.0f} % of this answer is copied from the prompt, in rows of {COPIED_TOKENS} tokens or more"
