@@ -81,7 +81,7 @@ bench: setup chromium smollm2 ## Run all measurements and keep the results
 bench-coverage: setup ## Simulate what the app says of intervals and claims; takes long
 	$(RUN) benchmarks coverage --record
 
-bench-written: setup ## Compare what finds errors in written answers; takes minutes, and both packaged models
+bench-written: setup ## Compare what finds errors in written answers; takes half an hour, and both packaged models
 	$(RUN) benchmarks written --record
 
 bench-peers: setup chromium $(PEERS)/stamp ## Compare with lm-polygraph, plain transformers and BertViz, in a separate environment

@@ -42,7 +42,7 @@ BY_DEFAULT = {
 }
 ON_REQUEST = {
     "coverage": "benchmarks.coverage",  # which takes long
-    "written": "benchmarks.written",  # takes minutes, and both packaged models
+    "written": "benchmarks.written",  # takes half an hour, and both packaged models
     "gpu": "benchmarks.gpu",
     "gpu_exact": "tests.exactness_on_gpu",
     "peers_agreement": "benchmarks.peers.agreement",
