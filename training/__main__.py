@@ -100,6 +100,13 @@ def make_run(_seed: int) -> None:
     _say(f"run: {run.make_bundled(BUILD / 'run')}")
 
 
+def judge(_seed: int) -> None:
+    """Judge the answers of the bundled run again, after a change of the rule."""
+    from training import run
+
+    _say(f"judge: {run.judge_bundled()} verdicts changed")
+
+
 def make_written(_seed: int) -> None:
     """Let the packaged models read written answers, which other written answers are compared with."""
     from training import run
@@ -125,6 +132,7 @@ _STEPS: dict[str, Callable[[int], None]] = {
     "idf": make_idf,
     "atlas_run": make_atlas_run,
     "run": make_run,
+    "judge": judge,
     "written": make_written,
     "record": make_recordings,
     "evaluate": evaluate,

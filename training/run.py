@@ -5,18 +5,30 @@ those of its model where the run itself is not at hand or not read yet.
 """
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from safetensors.numpy import load_file
 
 from analysis.datasets.example import DataSet
 from analysis.datasets.names import WRITTEN, load
+from analysis.quality.judgement import Judgement
+from analysis.quality.measures import load_judge
 from analysis.runs.create import prepare, request_for, without_download
 from analysis.runs.library import BUNDLED, bundled_folder
 from analysis.runs.manifest import Request, is_exported
 from analysis.runs.opened import open_run
 from analysis.runs.reference import reference_scores
+from analysis.runs.shard import SCHEMA, answers_path, traces_path, with_checksums
+from analysis.runs.traces import tokens
 from analysis.runs.work import work
+from rauq.errors import InvalidInput
 from rauq.recorded import scores
 from rauq.recorded.scores import write_scores
+from rauq.trace.parts import tokens_in
 from rauq.trace.trace import Kind
 
 BUNDLED_PER_FAMILY, ATLAS_PER_FAMILY = 74, 300
@@ -37,6 +49,45 @@ def make_bundled(build: Path) -> Path:
             shutil.copyfile(path, target / path.name)
     write_scores(reference_scores(open_run(target)))
     return target
+
+
+def judge_bundled() -> int:
+    """Judge the answers of the bundled run by the rule as it is now; how many verdicts changed.
+
+    Answers, attention and uncertainties stay as they were made, those of methods that compare samples by their facts
+    too.
+
+    Raises:
+        InvalidInput: other tokens carry the facts, whose attention is stored: the run has to be made again.
+    """
+    run = open_run(bundled_folder())
+    examples = [run.examples[number] for number in run.answers["number"]]
+    found = list(load_judge(run.manifest.request.quality)(examples, run.answers["answer"].tolist()))
+    for own, judgement in zip(tokens(run), found, strict=True):
+        if not np.array_equal(tokens_in(own.texts, judgement.facts), own.fact):
+            message = f"Other tokens of {''.join(own.texts)!r} carry its facts. Make the bundled run again."
+            raise InvalidInput(message)
+    changed = [one.quality != old for one, old in zip(found, run.answers["quality"], strict=True)]
+    for shard in run.shards:
+        _write_verdicts(run.folder, shard.number, found[shard.start : shard.start + shard.size])
+    write_scores(reference_scores(open_run(run.folder)))
+    return sum(changed)
+
+
+def _write_verdicts(folder: Path, shard: int, found: Sequence[Judgement]) -> None:
+    table = pq.read_table(answers_path(folder, shard))
+    columns = {
+        "quality": [one.quality for one in found],
+        "quality_reason": [one.reason for one in found],
+        "unclear": [one.unclear for one in found],
+    }
+    lists = table.to_pydict() | columns
+    judged = pa.Table.from_pydict({field.name: lists[field.name] for field in SCHEMA}, schema=SCHEMA)
+    written = pa.BufferOutputStream()
+    pq.write_table(judged, written, compression="zstd")
+    content = bytes(written.getvalue().to_pybytes())
+    traces_path(folder, shard).write_bytes(with_checksums(load_file(traces_path(folder, shard)), content))
+    answers_path(folder, shard).write_bytes(content)
 
 
 def make_atlas(folder: Path) -> Path:

@@ -1,10 +1,13 @@
 """The judge of facts: an answer is correct if it names an accepted answer, and no other of the same kind.
 
+It is unclear, and has to be read, where the words around the name leave open that it is the answer
+(`analysis.quality.wording`), or where another name follows that may be an aside.
+
 Names are compared word by word. Case, accents, punctuation, the article and the plural of a common noun do not matter,
 and of several names at one place the longest counts: Papua New Guinea does not name Guinea. These are not named:
 
 - what the question names: an answer may repeat it;
-- what is denied: the words before are "not", "unlike", "rather than", or the like;
+- what is denied: the words before are "not", "not in", "unlike", "rather than", or the like;
 - a name within a phrase that means something else: Gulf of Mexico;
 - what follows "borders" or "neighbours" in a sentence, and a year of birth, unless the question is about it;
 - a single word that is written with a capital, such as Male, where the answer has capitals and does not give it one;
@@ -20,10 +23,11 @@ from itertools import pairwise, takewhile
 from types import MappingProxyType
 
 from analysis.datasets.example import Example
-from analysis.datasets.facts.tables import FAMILIES, KINDS, Family, facts, names, phrases
+from analysis.datasets.facts.tables import FAMILIES, KINDS, Family, facts, names, phrases, spoken_year
 from analysis.normalisation import plain_text
-from analysis.quality.judgement import Judgement, Statement, undefined
+from analysis.quality.judgement import Judgement, Statement, unclear, undefined
 from analysis.quality.matching import is_english_word
+from analysis.quality.wording import wording
 from rauq.atlas.evaluation import facts_for_prompt
 from rauq.methods.pair_scorers.judges import Facts
 
@@ -31,12 +35,75 @@ _ASIDE = re.compile(r"\b(border|neighbour|neighbor)\w*[^.!?\n]*|\b(born)\b\D*(?:
 
 
 def judge_fact(example: Example, answer: str) -> Judgement:
-    """Quality is 1 where the answer names an accepted answer and no other, else 0; the facts are all that it names."""
+    """Quality is 1 where the answer names an accepted answer and no other, 0 where it names none, or one of several.
+
+    It is unclear where the wording does not say which. The facts are all that the answer names.
+    """
     if example.group not in FAMILIES:
         return undefined(f"{example.group!r} is not a family of facts; choose {', '.join(FAMILIES)}")
     stated = _stated(example, answer)
-    correct = bool(stated) and all(mention.owner == ACCEPTED for mention in stated)
-    return Judgement(float(correct), facts=tuple((mention.start, mention.end) for mention in stated))
+    facts = tuple((mention.start, mention.end) for mention in stated)
+    return replace(_judged(example, answer, stated), facts=facts)
+
+
+def _judged(example: Example, answer: str, stated: Sequence["Mention"]) -> Judgement:
+    accepted = [mention for mention in stated if mention.owner == ACCEPTED]
+    others = [mention for mention in stated if mention.owner != ACCEPTED and not _is_compared(answer, mention)]
+    if not accepted:
+        return unclear("a year in two digits") if _is_short_year(example, answer) else Judgement(0.0)
+    if others:
+        other = answer[others[0].start : others[0].end]
+        return Judgement(0.0) if _are_rivals(answer, accepted[0], others[0]) else unclear(f"it also names {other!r}")
+    plain = _without_denied(example, answer)
+    spans = [(mention.start, mention.end) for mention in accepted]
+    known = FAMILIES[example.group].kind in _WHOLE_KINDS
+    said = wording(plain, question=example.question, names=example.references, lists_are_known=known)
+    reason = said.doubt(spans)
+    return unclear(reason) if reason else Judgement(1.0)
+
+
+_WHOLE_KINDS = frozenset({"country", "symbol", "element", "atomic_number", "year"})  # every name of them is known
+_COMPARED = re.compile(
+    r"\b(?:than|near|unlike|like|north of|south of|east of|west of|next to|close to|after|before|since|until|from|"
+    r"(?:mass|weight)(?: number)?(?: (?:of|is|about))*)\W+(?:the )?$",
+    re.IGNORECASE,
+)
+_MEASURED = re.compile(r"\s*(?:u|amu|g|kg|K|%|°C?|neutrons?|years?)\b")
+
+
+def _is_compared(answer: str, mention: "Mention") -> bool:
+    """Whether a name says what the answer is compared with, or a number measures something: "larger than London"."""
+    return bool(_COMPARED.search(answer[: mention.start]) or _MEASURED.match(answer, mention.end))
+
+
+def _are_rivals(answer: str, accepted: "Mention", other: "Mention") -> bool:
+    """Whether two names are both given as answers: in one sentence the other one first, or in a list."""
+    first, second = sorted((accepted, other), key=lambda mention: mention.start)
+    between = answer[first.end : second.start]
+    listed = re.search(r"^[\s,/&]*$|\b(?:or|and)\b[^,]*$", between, re.IGNORECASE)
+    return not re.search(r"[.!?\n]\s", between) and bool(first is other or listed)
+
+
+def _without_denied(example: Example, answer: str) -> str:
+    """The answer with a semicolon and spaces for what it denies, and for the "or" between two accepted names."""
+    named = _named_in(example, answer)
+    accepted = [mention for mention in named if mention.owner == ACCEPTED and mention.denied_from is None]
+    gaps = [(first.end, second.start) for first, second in pairwise(accepted)]
+    joined = [gap for gap in gaps if _JOINED.fullmatch(answer[slice(*gap)])]
+    others = [mention for mention in named if mention.owner != ACCEPTED]
+    denied = [(mention.denied_from, mention.end) for mention in others if mention.denied_from is not None]
+    for start, end in (*joined, *denied):
+        answer = f"{answer[:start]}{';'.ljust(end - start)}{answer[end:]}"
+    return answer
+
+
+_JOINED = re.compile(r"\W*(?:or|and)(?: the)?\W*", re.IGNORECASE)
+
+
+def _is_short_year(example: Example, answer: str) -> bool:
+    """Whether the answer has the last two digits of an accepted year: '45."""
+    found = re.findall(r"['\u2019](\d\d)\b", answer) if FAMILIES[example.group].kind == "year" else ()
+    return any(accepted.endswith(two) for two in found for accepted in example.references)
 
 
 def stated_facts(example: Example, answer: str) -> tuple[Statement, ...]:
@@ -88,7 +155,12 @@ def _facts_of(example: Example) -> Facts:
 
 
 def _stated(example: Example, answer: str) -> list["Mention"]:
-    """What an answer names in reply to the question, in order; accepted answers have the owner ACCEPTED."""
+    """What an answer names in reply to the question, in order, and does not deny."""
+    return [mention for mention in _named_in(example, answer) if mention.denied_from is None]
+
+
+def _named_in(example: Example, answer: str) -> list["Mention"]:
+    """What an answer names, in order, denied or not; accepted answers have the owner ACCEPTED."""
     kind = FAMILIES[example.group].kind
     others, accepted = _names_of(kind), _entries(example.references, ACCEPTED)
     right = {ACCEPTED, *(others[words].owner for words in accepted if words in others)}
@@ -116,7 +188,7 @@ def _inside(mention: "Mention", spans: Iterable[tuple[int, int]]) -> bool:
 
 
 _WORD = re.compile(r"\d+(?:[.,]\d+)+|(?:[^\W_]|[\u0300-\u036f\u00ad])+|&")
-_SAME: Mapping[str, str] = MappingProxyType({"st": "saint", "mt": "mount", "&": "and"})
+_SAME: Mapping[str, str] = MappingProxyType({"st": "saint", "mt": "mount", "&": "and", "rmb": "renminbi"})
 
 
 @dataclass(frozen=True)
@@ -140,8 +212,11 @@ def _words(text: str) -> list[Word]:
     return [word for word in found if word.plain != "the"]
 
 
+_ZEROS = re.compile(r"(?<=\d)\.0+$")  # 8.0 is 8
+
+
 def _plain(word: str) -> str:
-    folded = plain_text(word).casefold()
+    folded = _ZEROS.sub("", plain_text(word).casefold())
     return _SAME.get(folded, folded)
 
 
@@ -168,7 +243,7 @@ def _names_of(kind: str) -> Entries:
     """Every name of a kind by its words, and the phrases that name nothing of it."""
     found = dict(_entries(phrases(kind), NOTHING))
     for owner, name in enumerate(names(kind)):
-        found |= _entries(name.texts, owner)
+        found |= _entries((*name.texts, *(spoken_year(int(name.texts[0])) if kind == "year" else ())), owner)
     return found
 
 
@@ -198,18 +273,21 @@ class Lexicon:
 
 @dataclass(frozen=True)
 class Mention:
-    """A name in an answer: which thing it names, and its characters (start, end)."""
+    """A name in an answer: which thing it names, its characters (start, end), and where its denial begins, if any."""
 
     owner: int
     start: int
     end: int
+    denied_from: int | None = None
 
 
-_DENIED = re.compile(r"\b(?:not|nor|never|unlike|rather than|instead of|opposed to|isn t|wasn t) $")
+_DENIED = re.compile(
+    r"\b(?:not|nor|never|unlike|rather than|instead of|opposed to|anything but|no longer|isn t|wasn t)(?: in| by| a)? $"
+)
 
 
 def _mentions(text: str, lexicon: Lexicon) -> list[Mention]:
-    """The names in a text, in order: at each place the longest."""
+    """The names in a text, in order, the denied ones too: at each place the longest."""
     words, place = _words(text), 0
     longest = max(map(len, lexicon.entries), default=0)
     found = []
@@ -218,11 +296,18 @@ def _mentions(text: str, lexicon: Lexicon) -> list[Mention]:
         entry, size = next(
             ((entry, size) for size in sizes if (entry := _named(text, words, place, size, lexicon))), (None, 1)
         )
-        before = "".join(f"{word.plain} " for word in words[max(0, place - 2) : place])
-        if entry and not _DENIED.search(before):
-            found.append(Mention(entry.owner, words[place].start, words[place + size - 1].end))
+        if entry:
+            denied_from = _denial(words[max(0, place - 3) : place])
+            found.append(Mention(entry.owner, words[place].start, words[place + size - 1].end, denied_from))
         place += size
     return found
+
+
+def _denial(before: Sequence[Word]) -> int | None:
+    """Where these words begin to deny what follows them."""
+    texts = [f"{word.plain} " for word in before]
+    found = _DENIED.search("".join(texts))
+    return before["".join(texts)[: found.start()].count(" ")].start if found else None
 
 
 def _named(text: str, words: Sequence[Word], place: int, size: int, lexicon: Lexicon) -> Entry | None:
@@ -242,7 +327,10 @@ def _as_written(name: str, here: Sequence[Word], text: str) -> bool:
     return len(here) > 1 or not name[0].isupper() or here[0].is_capitalised or text.islower()
 
 
-_NO_NAMES = frozenset("sir lord lady mr mrs ms dr count by it is was while although as when and author".split())
+_NO_NAMES = frozenset(
+    "sir lord lady mr mrs ms dr count by it is was while although as when and author "
+    "surely certainly yes obviously probably perhaps maybe".split()
+)
 _INITIALS = re.compile(r"[A-Z]{1,3}")
 
 

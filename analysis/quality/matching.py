@@ -8,7 +8,10 @@ from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
+from analysis.datasets.example import Example
 from analysis.normalisation import plain_text, plain_words
+from analysis.quality.judgement import Judgement, fact_spans, unclear, undefined
+from analysis.quality.wording import wording
 from rauq.errors import InvalidInput
 
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -73,7 +76,8 @@ def names_reference(answer: str, reference: str) -> float:
     Case, accents, punctuation, a leading article, and the spelling of numbers and initials do not matter; the ends of
     words do, except in scripts without spaces. One or two Latin letters that begin with a capital are compared by case
     (Au, He, US), and not taken for the words He, I, In and the like at the beginning of a sentence. Plurals and
-    synonyms are other words. A negation ("it is not Paris"), or a list of guesses, is not noticed.
+    synonyms are other words. A negation ("it is not Paris"), or a list of guesses, is not noticed: `judge_contains`
+    does.
     """
     wanted = _ARTICLE.sub("", plain_text(reference), count=1).strip()
     if not plain_words(wanted):
@@ -81,6 +85,30 @@ def names_reference(answer: str, reference: str) -> float:
     if _SYMBOL.fullmatch(wanted) and wanted not in _NOT_A_SYMBOL:
         return float(_has_symbol(plain_text(answer), wanted.replace(".", "")))
     return float(any(_has(plain_words(answer, joined=one), plain_words(wanted, joined=one)) for one in (False, True)))
+
+
+def judge_contains(example: Example, answer: str) -> Judgement:
+    """Quality is 1 where the answer names a reference, and 0 where it names none; nan where no reference has a word.
+
+    It is unclear where the words around the reference leave open that it is the answer.
+    """
+    references = [text for text in example.references if plain_words(text)]
+    if not references:
+        return undefined("no reference has a word to look for")
+    named = [text for text in references if names_reference(answer, text) == 1]
+    if not named:
+        forms = [text for text in references if names_reference(answer, f"{text}s") == 1]
+        return unclear(f"it names {forms[0]!r} in the plural") if forms else Judgement(0.0)
+    spans = [
+        span for text in named for span in fact_spans(plain_letters(answer), [_ARTICLE.sub("", plain_letters(text))])
+    ]
+    reason = wording(answer, question=example.question, names=references).doubt(spans) if spans else ""
+    return unclear(reason) if reason else Judgement(1.0)
+
+
+def plain_letters(text: str) -> str:
+    """The text without accents, letter by letter, so that places in it stay those of the text."""
+    return "".join(unicodedata.normalize("NFD", letter)[0] for letter in text)
 
 
 def _has(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
@@ -97,6 +125,8 @@ def _has_symbol(text: str, symbol: str) -> bool:
 def is_english_word(text: str, start: int, end: int) -> bool:
     """Whether what looks like a symbol is the English word: another one follows, and a sentence begins."""
     symbol = text[start:end]
+    if symbol == "No":
+        return text[end : end + 1] in {",", ":"}
     if symbol not in _ALSO_WORDS or re.match(r"'|\s+\w", text[end : end + 20]) is None:
         return False
     return symbol == "I" or _BEGINS.search(text[max(0, start - 20) : start]) is not None

@@ -11,7 +11,7 @@ import numpy as np
 
 from analysis.datasets.example import Example, default_quality
 from analysis.quality.judgement import Judgement, Thresholds, fact_spans, undefined
-from analysis.quality.matching import accuracy, exact_match, load_rouge_l, names_reference, token_f1
+from analysis.quality.matching import accuracy, exact_match, judge_contains, load_rouge_l, token_f1
 from rauq.errors import InvalidInput
 
 Need = Literal["references", "source", "quality", "group", "weights"]
@@ -115,6 +115,10 @@ def _facts(_weights: Path | None) -> Judge:
     from analysis.quality.facts import judge_fact
 
     return lambda examples, answers: [judge_fact(*pair) for pair in zip(examples, answers, strict=True)]
+
+
+def _contains(_weights: Path | None) -> Judge:
+    return lambda examples, answers: [judge_contains(*pair) for pair in zip(examples, answers, strict=True)]
 
 
 def _best_of(score: Callable[[str, str], float]) -> Judge:
@@ -231,8 +235,8 @@ _TABLE = (
         "contains",
         "Names the reference",
         ("references",),
-        "SQuAD's exact match, inside a sentence too; a negation is not detected",
-        lambda _weights: _best_of(names_reference),
+        "SQuAD's exact match, inside a sentence too; unclear where the wording leaves it open",
+        _contains,
     ),
     Measure("exact_match", "Exact match", ("references",), "SQuAD", lambda _weights: _best_of(exact_match)),
     Measure("token_f1", "Token F1", ("references",), "SQuAD", lambda _weights: _best_of(token_f1)),

@@ -189,8 +189,8 @@ def shard_files(
     answered = [outcome for outcome in outcomes if isinstance(outcome, Answered)]
     table = _table(outcomes, machine)
     if keep:
-        yield extras_path(_HERE, shard).name, _with_checksums(_extras(answered, keep, stored), table)
-    yield traces_path(_HERE, shard).name, _with_checksums(_arrays(answered, stored, offsets), table)
+        yield extras_path(_HERE, shard).name, with_checksums(_extras(answered, keep, stored), table)
+    yield traces_path(_HERE, shard).name, with_checksums(_arrays(answered, stored, offsets), table)
     yield answers_path(_HERE, shard).name, table
 
 
@@ -362,7 +362,7 @@ _CHECKSUMS, _BLOCK = "crc32", 2**20
 _HEADER = 8  # bytes at the beginning of a file of safetensors, which say how long its header is
 
 
-def _with_checksums(arrays: dict[str, np.ndarray], table: bytes) -> bytes:
+def with_checksums(arrays: dict[str, np.ndarray], table: bytes) -> bytes:
     """The file of a shard's arrays; it holds the checksum of their bytes, and of the file of the table."""
     # Ours, because safetensors keeps no checksum.
     data = _crc32_of_data(save(arrays))

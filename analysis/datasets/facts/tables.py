@@ -236,6 +236,22 @@ def _in_words(number: int) -> Texts:
     return ()
 
 
+def spoken_year(year: int) -> Texts:
+    """A year of four digits as it is said: nineteen forty-five, two thousand and eight, nineteen hundred."""
+    century, rest = divmod(year, 100)
+    if not 11 <= century <= 20:
+        return ()
+    if century == 20 and rest < 10:
+        return tuple(
+            f"two thousand{joint}{_ONES[rest] if rest else ''}".strip()
+            for joint in (" ", " and ")
+            if rest or joint == " "
+        )
+    if rest < 10:
+        return (f"{_in_words(century)[0]} hundred",) if not rest else (f"{_in_words(century)[0]} oh {_ONES[rest]}",)
+    return (f"{_in_words(century)[0]} {_in_words(rest)[0]}",)
+
+
 @cache
 def phrases(kind: str, folder: Path = TABLES) -> Texts:
     """Phrases that contain a name of this kind and mean something else.

@@ -171,7 +171,8 @@ def test_every_accepted_text_is_right_and_the_first_name_of_another_row_is_wrong
 @given(st.sampled_from(sorted(BY_ID)), st.text())
 def test_any_text_is_judged_and_its_facts_are_characters_of_it(fact, answer):
     judged = judge_fact(asked(fact), answer)
-    assert judged.quality in {0, 1}
+    assert judged.unclear or judged.quality in {0, 1}
+    assert judged.unclear == math.isnan(judged.quality) == judged.reason.startswith("unclear: ")
     ends = [0, *(place for span in judged.facts for place in span), len(answer)]
     assert ends == sorted(ends)
 
@@ -194,8 +195,10 @@ def test_the_rule_agrees_with_judgements_by_reading(part):
     """Answers of SmolLM2-135M-Instruct (Q4_1), read one by one; no rule was changed because of one of "check"."""
     rows = [row for row in rows_read() if row["part"] == part]
     assert len(rows) >= 60
-    agree = [judge_fact(asked(row["id"]), row["answer"]).quality == float(row["correct"]) for row in rows]
-    assert sum(agree) >= 0.97 * len(rows)
+    judged = [(judge_fact(asked(row["id"]), row["answer"]), float(row["correct"])) for row in rows]
+    agree = [judgement.quality == read for judgement, read in judged if not judgement.unclear]
+    assert sum(agree) >= 0.97 * len(agree)
+    assert len(agree) >= 0.92 * len(rows)
 
 
 def test_what_was_read_is_of_every_family_and_of_both_verdicts():
