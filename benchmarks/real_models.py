@@ -95,7 +95,8 @@ def _row(control: GroupControl, paired: Paired, quality: np.ndarray) -> tuple[Ce
     found = dict(zip(paired.methods, paired.of_group(control.group), strict=True))
     found[SHUFFLED] = control.under("shuffled").difference
     real = UNDEFINED if control.real.reason else in_words(control.real)
-    return (len(quality), round(100 * float(quality.mean())), real, *(_difference(found[name]) for name in OTHERS))
+    judged = quality[np.isfinite(quality)]
+    return (len(judged), round(100 * float(judged.mean())), real, *(_difference(found[name]) for name in OTHERS))
 
 
 def _difference(found: Estimate) -> str:
@@ -118,7 +119,8 @@ def _record(rows: Sequence[tuple[Cell, ...]]) -> Record:
         columns=("model", "prompts", "answers of", "answers", "correct, %", "PRR of RAUQ", *OTHERS.values()),
         rows=rows,
         notes=(
-            f"At most {PER_FAMILY} questions of each of 11 families; a plain answer has at most 32 tokens.",
+            f"At most {PER_FAMILY} questions of each of 11 families; a plain answer has at most 32 tokens. Unclear answers "
+            "are not counted.",
             f"{UNDEFINED.capitalize()}: all answers of the family are correct, or all are incorrect.",
             f"{WITHIN.capitalize()}: of families with correct and incorrect answers to at least {LEAST} questions.",
             "Shuffled attention: that of another answer of the family, the mean over 20 derangements.",

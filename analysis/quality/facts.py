@@ -27,7 +27,7 @@ from analysis.datasets.facts.tables import FAMILIES, KINDS, Family, facts, names
 from analysis.normalisation import plain_text
 from analysis.quality.judgement import Judgement, Statement, unclear, undefined
 from analysis.quality.matching import is_english_word
-from analysis.quality.wording import wording
+from analysis.quality.wording import SHORT_YEAR, is_short_year, wording
 from rauq.atlas.evaluation import facts_for_prompt
 from rauq.methods.pair_scorers.judges import Facts
 
@@ -50,7 +50,7 @@ def _judged(example: Example, answer: str, stated: Sequence["Mention"]) -> Judge
     accepted = [mention for mention in stated if mention.owner == ACCEPTED]
     others = [mention for mention in stated if mention.owner != ACCEPTED and not _is_compared(answer, mention)]
     if not accepted:
-        return unclear("a year in two digits") if _is_short_year(example, answer) else Judgement(0.0)
+        return unclear(SHORT_YEAR) if is_short_year(answer, example.references) else Judgement(0.0)
     if others:
         other = answer[others[0].start : others[0].end]
         return Judgement(0.0) if _are_rivals(answer, accepted[0], others[0]) else unclear(f"it also names {other!r}")
@@ -98,12 +98,6 @@ def _without_denied(example: Example, answer: str) -> str:
 
 
 _JOINED = re.compile(r"\W*(?:or|and)(?: the)?\W*", re.IGNORECASE)
-
-
-def _is_short_year(example: Example, answer: str) -> bool:
-    """Whether the answer has the last two digits of an accepted year: '45."""
-    found = re.findall(r"['\u2019](\d\d)\b", answer) if FAMILIES[example.group].kind == "year" else ()
-    return any(accepted.endswith(two) for two in found for accepted in example.references)
 
 
 def stated_facts(example: Example, answer: str) -> tuple[Statement, ...]:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from analysis.datasets.example import Example
 from analysis.normalisation import plain_text, plain_words
 from analysis.quality.judgement import Judgement, fact_spans, unclear, undefined
-from analysis.quality.wording import wording
+from analysis.quality.wording import SHORT_YEAR, is_short_year, wording
 from rauq.errors import InvalidInput
 
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -96,6 +96,8 @@ def judge_contains(example: Example, answer: str) -> Judgement:
     if not references:
         return undefined("no reference has a word to look for")
     named = [text for text in references if names_reference(answer, text) == 1]
+    if not named and is_short_year(answer, references):
+        return unclear(SHORT_YEAR)
     if not named:
         forms = [text for text in references if names_reference(answer, f"{text}s") == 1]
         return unclear(f"it names {forms[0]!r} in the plural") if forms else Judgement(0.0)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 Span = tuple[int, int]
+SHORT_YEAR = "a year in two digits"
 
 _IDIOMS = re.compile(r"\b(?:no doubt|without (?:a )?doubt|none other than|not only|formerly known as)\b", re.IGNORECASE)
 _NEGATION = re.compile(
@@ -28,7 +29,7 @@ _DOUBT = re.compile(
 _TAKEN_BACK = re.compile(r"\b(?:actually|wait|sorry|correction|mistake\w*|wrong|no,|not true)", re.IGNORECASE)
 
 _INTRODUCED = frozenset(
-    "is was are were be being as s by in on at called named namely specifically surely yes sure and answer number "
+    "is was are were be being as s by in on at called named namely specifically surely yes sure answer number "
     "symbol element country nation city capital currency year author poet writer novelist playwright philosopher "
     "dramatist composer musician painter artist sculptor sir lord lady dr mr mrs st saint use uses using pay metal gas "
     "january february march april may june july august september october november december circa c for "
@@ -112,6 +113,8 @@ class Wording:
         if not found:
             return False
         word = found[1].casefold()
+        if word == "and":
+            return self.lists_are_known
         if found[2]:
             return self.lists_are_known or word in _INTRODUCED | self.asked
         return word in _INTRODUCED or any(word[:4] == asked[:4] for asked in self.asked if len(asked) >= 4)
@@ -129,6 +132,12 @@ class Wording:
             return True
         found = _CAPITALISED_NEXT.match(after)
         return found is not None and found[1].casefold() in self.asked | self.own
+
+
+def is_short_year(answer: str, names: Iterable[str]) -> bool:
+    """Whether an answer has the last two digits of a year among the accepted names: '45."""
+    years = [name for name in names if re.fullmatch(r"\d{4}", name)]
+    return any(year.endswith(two) for two in re.findall(r"['\u2019](\d\d)\b", answer) for year in years)
 
 
 def wording(answer: str, *, question: str, names: Iterable[str], lists_are_known: bool = False) -> Wording:

@@ -1,8 +1,9 @@
 """The third verdict: answers that both judges decide are decided rightly, and few real answers are left to a reader.
 
-`fact_verdicts.csv` holds 150 made-up answers over all families, and 150 real ones to questions that the bundled run
-does not hold (drawn with seed 34; SmolLM2-135M-Instruct and Gemma 3 270M, greedy, at most 32 tokens). All were read and
-judged by hand before the rules were written; no rule was changed because of one that is "held out".
+`fact_verdicts.csv` holds 150 made-up answers over all families, and 260 real ones to questions that the bundled run
+does not hold (SmolLM2-135M-Instruct and Gemma 3 270M, greedy, at most 32 tokens; drawn with seed 34, the "blind" ones
+with seed 77). All were read and judged by hand before a rule saw them. The blind ones were made after the rules, by
+another reader; no rule was changed because of a real one that is "held out" or "blind".
 """
 
 import csv
@@ -40,24 +41,35 @@ def wrong_and_unclear(measure, rows):
     return wrong, len(rows) - len(decided)
 
 
-# Decided wrongly, at most: 2 % of what is decided, and of the held-out made-up ones what was found.
+# Decided wrongly, at most: what was found.
 @pytest.mark.parametrize(
     ("measure", "part", "real", "most_wrong"),
     [
         ("facts", "tuned", False, 0),
-        ("facts", "held out", False, 1),
+        ("facts", "held out", False, 0),
         ("facts", "tuned", True, 0),
         ("facts", "held out", True, 2),
-        ("contains", "tuned", False, 2),
-        ("contains", "held out", False, 3),
+        ("facts", "blind", True, 1),
+        ("contains", "tuned", False, 1),
+        ("contains", "held out", False, 0),
         ("contains", "tuned", True, 0),
         ("contains", "held out", True, 2),
+        ("contains", "blind", True, 1),
     ],
 )
 def test_few_decided_verdicts_are_wrong(measure, part, real, most_wrong):
-    wrong, unclear = wrong_and_unclear(measure, rows_of(part, real=real))
+    rows = rows_of(part, real=real)
+    wrong, unclear = wrong_and_unclear(measure, rows)
     assert len(wrong) <= most_wrong, wrong
-    assert not real or unclear <= 0.08 * 75
+    assert not real or unclear <= 0.08 * len(rows)
+
+
+@pytest.mark.parametrize("measure", ["facts", "contains"])
+@pytest.mark.parametrize("parts", [("tuned", "held out"), ("blind",)])
+def test_of_all_that_is_decided_two_in_a_hundred_are_wrong(measure, parts):
+    rows = [row for part in parts for real in (False, True) for row in rows_of(part, real=real)]
+    wrong, unclear = wrong_and_unclear(measure, rows)
+    assert len(wrong) <= 0.02 * (len(rows) - unclear), wrong
 
 
 def test_the_material_is_of_every_family_and_of_both_verdicts():
