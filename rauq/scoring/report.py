@@ -116,7 +116,7 @@ def weak_points(trace: Trace, score: Score, *, most: int = 3) -> tuple[int, ...]
     for token in np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable").tolist():
         if len(found) == most or not values[token] > LARGEST_HOLD:
             break
-        if all(abs(token - other) > 1 for other in found):
+        if not any(_are_together(score, token, other) for other in found):
             found.append(token)
     return tuple(found)
 
@@ -165,6 +165,11 @@ def _surprise(trace: Trace, score: Score, token: int) -> tuple[str, str]:
         "the question, or of other words where there are none. Attention is no part of this score."
     )
     return f"Most surprising: “{text}”", detail
+
+
+def _are_together(score: Score, token: int, other: int) -> bool:
+    """Whether two tokens are side by side, or, by surprisal, in one name."""
+    return abs(token - other) <= 1 or (score.by == "surprisal" and token in range(*compared_span(score, other)))
 
 
 def compared_span(score: Score, token: int) -> tuple[int, int]:

@@ -57,6 +57,12 @@ def test_weak_points_are_names_by_their_surprisal():
     assert weak_points(trace, score_surprisal(trace)) == (1, 6, 4)
 
 
+def test_a_name_of_several_tokens_is_one_weak_point():
+    pieces = (b"By", b" Char", b"les", b" Dick", b"ens", b" in", b" 19", b"12")
+    trace = read(pieces, (0.9, 0.001, 0.5, 0.01, 0.5, 0.9, 0.1, 0.1))
+    assert weak_points(trace, score_surprisal(trace)) == (1, 6)
+
+
 def test_thinking_is_not_compared():
     found = surprisal(read(thinking=(0, 7)))
     assert np.isnan(found.values[:7]).all()
