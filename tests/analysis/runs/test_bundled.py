@@ -119,7 +119,10 @@ def test_every_method_gives_its_stored_number_again(run, lm):
 
 def test_quality_is_the_verdict_of_the_facts(run):
     judged = load_judge("facts")(list(run.examples), list(run.answers["answer"]))
-    assert [judgement.quality for judgement in judged] == list(run.answers["quality"])
+    np.testing.assert_array_equal([judgement.quality for judgement in judged], run.answers["quality"])
+    assert [judgement.unclear for judgement in judged] == list(run.answers["unclear"])
+    assert [judgement.reason for judgement in judged] == list(run.answers["quality_reason"])
+    assert 0 < run.answers["unclear"].sum() <= 0.08 * len(run.answers)
     assert 0.1 < run.answers["quality"].mean() < 0.9
 
 

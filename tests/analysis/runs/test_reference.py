@@ -36,24 +36,30 @@ def scored(run):
     return [(trace, rauq.score(trace, OTHER)) for trace in traces]
 
 
+@pytest.fixture(scope="module")
+def decided(run, scored):
+    """Those of the answers that are correct or incorrect, and not unclear."""
+    return [one for one, unclear in zip(scored, run.answers["unclear"], strict=True) if not unclear]
+
+
 def test_that_of_the_bundled_run_is_the_table_that_comes_with_the_app(run):
     assert reference_scores(run) in load_scores()
 
 
-def test_uncertainties_follow_the_settings(run, scored):
+def test_uncertainties_follow_the_settings(run, decided):
     found = reference_scores(run, OTHER)
-    np.testing.assert_allclose(found.uncertainties, [score.uncertainty for _, score in scored], atol=1e-9)
+    np.testing.assert_allclose(found.uncertainties, [score.uncertainty for _, score in decided], atol=1e-9)
     assert found.correct == reference_scores(run).correct
     assert found.heads == reference_scores(run).heads
     assert reference_scores(run, Settings(alignment="own")).heads is None
 
 
-def test_four_of_five_tokens_collapse_no_further(run, scored):
+def test_four_of_five_tokens_collapse_no_further(run, decided):
     found = reference_scores(run, OTHER)
-    values = np.concatenate([score.collapse[shows_text(trace)] for trace, score in scored])
+    values = np.concatenate([score.collapse[shows_text(trace)] for trace, score in decided])
     assert (values <= found.token_collapse + 1e-4).mean() >= 0.8
     assert (values <= found.token_collapse - 1e-4).mean() < 0.8
-    assert found.longest == max(len(trace.answer_ids) for trace, _ in scored)
+    assert found.longest == max(len(trace.answer_ids) for trace, _ in decided)
 
 
 @pytest.mark.parametrize("marked", [True, False])
@@ -63,9 +69,8 @@ def test_weak_points_are_compared_with_the_fact_or_with_names(run, scored, marke
 
     changed = replace(run, answers=run.answers.assign(num_fact_tokens=int(marked)))
     found = reference_scores(changed, OTHER).weak_point
-    right = run.answers["quality"] == 1
-    for side, wanted in ((found.correct, True), (found.incorrect, False)):
-        rows = np.flatnonzero(right == wanted)
+    for side, quality in ((found.correct, 1), (found.incorrect, 0)):
+        rows = np.flatnonzero(run.answers["quality"] == quality)
         own = ((row, *scored[row]) for row in rows)
         expected = [weak_token(score.collapse, shows_text(trace), carries(row, trace)) for row, trace, score in own]
         assert side == weak_point_share(expected)

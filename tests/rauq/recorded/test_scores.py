@@ -21,18 +21,22 @@ BY_MODEL = {one.model: one for one in load_scores()}
 
 def test_there_are_those_of_the_bundled_run():
     run, kept = open_run(bundled_folder()), BY_MODEL["smollm2"]
-    np.testing.assert_allclose(kept.uncertainties, run.answers["rauq"], atol=1e-4)
-    assert list(kept.correct) == list(run.answers["quality"] == 1)
+    decided = run.answers[~run.answers["unclear"]]
+    np.testing.assert_allclose(kept.uncertainties, decided["rauq"], atol=1e-4)
+    assert list(kept.correct) == list(decided["quality"] == 1)
+    assert kept.unclear == run.answers["unclear"].sum() == len(run.answers) - len(decided)
     assert (kept.revision, kept.kind) == (run.answerer.revision, run.answerer.kind)
 
 
 def test_heads_are_those_of_the_bundled_run():
     run, kept = open_run(bundled_folder()), BY_MODEL["smollm2"].heads
-    weights, correct = means(run), (run.answers["quality"] == 1).to_numpy()
+    decided = ~run.answers["unclear"].to_numpy()
+    weights, answers = means(run)[decided], run.answers[decided]
+    correct = (answers["quality"] == 1).to_numpy()
     np.testing.assert_allclose(kept.in_correct, weights[correct].mean(axis=0), atol=1e-4)
     area, weight = np.zeros(weights.shape[1:]), 0.0
-    for group in sorted(set(run.answers["group"])):
-        own = (run.answers["group"] == group).to_numpy()
+    for group in sorted(set(answers["group"])):
+        own = (answers["group"] == group).to_numpy()
         right, wrong = weights[own & correct], weights[own & ~correct]
         pairs = (right[:, None] > wrong[None]).mean(axis=(0, 1)) + (right[:, None] == wrong[None]).mean(axis=(0, 1)) / 2
         own_weight = len(right) * len(wrong) / (own.sum() + 1)
