@@ -119,8 +119,8 @@ def _record(rows: Sequence[tuple[Cell, ...]]) -> Record:
         columns=("model", "prompts", "answers of", "answers", "correct, %", "PRR of RAUQ", *OTHERS.values()),
         rows=rows,
         notes=(
-            f"At most {PER_FAMILY} questions of each of 11 families; a plain answer has at most 32 tokens. Unclear answers "
-            "are not counted.",
+            f"At most {PER_FAMILY} questions of each of 11 families; a plain answer has at most 32 tokens.",
+            "Unclear answers are not counted.",
             f"{UNDEFINED.capitalize()}: all answers of the family are correct, or all are incorrect.",
             f"{WITHIN.capitalize()}: of families with correct and incorrect answers to at least {LEAST} questions.",
             "Shuffled attention: that of another answer of the family, the mean over 20 derangements.",

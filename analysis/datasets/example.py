@@ -84,6 +84,11 @@ class DataSet:
     chat: bool | None = None
 
     @property
+    def is_written(self) -> bool:
+        """Whether all of its answers are given."""
+        return all(example.answer is not None for example in self.examples)
+
+    @property
     def fingerprint(self) -> str:
         """That of its examples: equal for the same prompts."""
         return fingerprint(self.examples)

@@ -120,7 +120,7 @@ def html_report(trace: Trace, score: Score, *, said: Statements | None = None, d
         style=own("report.css"),
         script=script,
         title="How uncertain the model is about this text" if report.was_given(trace) else "Where the model was unsure",
-        writer=report.writer(trace),
+        writer=report.writer_of(trace),
         said=said or Statements(cautions=report.cautions(trace, score)),
         headline=headline,
         detail=f"{detail} {report.uncertainty_sentence(score)}",

@@ -29,7 +29,7 @@ _DOUBT = re.compile(
 _TAKEN_BACK = re.compile(r"\b(?:actually|wait|sorry|correction|mistake\w*|wrong|no,|not true)", re.IGNORECASE)
 
 _INTRODUCED = frozenset(
-    "is was are were be being as s by in on at called named namely specifically surely yes sure answer number "
+    "is was are were be being has have as s by in on at called named namely specifically surely yes sure answer number "
     "symbol element country nation city capital currency year author poet writer novelist playwright philosopher "
     "dramatist composer musician painter artist sculptor sir lord lady dr mr mrs st saint use uses using pay metal gas "
     "january february march april may june july august september october november december circa c for "
@@ -63,6 +63,7 @@ _GOES_ON_SAFELY = re.compile(
     r"|,\s+(?!or\b|and\b|but\b)[a-z]+\s+\w"  # an aside, and no list
     r")"
 )
+_UNIT = re.compile(r"\s+(?!(?:hundred|thousand|million|billion|trillion|dozen|percent|to|or|and)\b)[a-z]+\s*[.!,;]?$")
 _CAPITALISED_NEXT = re.compile(r",?\s+(?:of (?:the )?)?([A-Z][^\W_]*)")
 
 
@@ -128,7 +129,7 @@ class Wording:
 
     def _ends(self, end: int) -> bool:
         after = self.answer[end:]
-        if _GOES_ON_SAFELY.match(after):
+        if _GOES_ON_SAFELY.match(after) or (self.answer[end - 1].isdigit() and _UNIT.match(after)):
             return True
         found = _CAPITALISED_NEXT.match(after)
         return found is not None and found[1].casefold() in self.asked | self.own

@@ -197,8 +197,7 @@ def named(words: Sequence[str], *, model: str, data: DataSet, own: Collection[st
 
 def default_methods(data: DataSet) -> tuple[str, ...]:
     """The methods of a run that names none: DEFAULT, and for given answers the one that finds errors there."""
-    written = all(example.answer is not None for example in data.examples)
-    return (*DEFAULT, "surprisal") if written else DEFAULT
+    return (*DEFAULT, "surprisal") if data.is_written else DEFAULT
 
 
 def check_methods(methods: Sequence[str], own: Collection[str] = ()) -> None:
@@ -236,14 +235,8 @@ def without_download(model: str, data: DataSet) -> tuple[str, ...]:
 def available_needs(model: str, data: DataSet) -> frozenset[Need]:
     """The needs of methods that are met: in any run, with the embedded model, for known facts, or for given answers."""
     known = any(known_facts(example) is not None for example in data.examples)
-    written = all(example.answer is not None for example in data.examples)
-    there: dict[Need, bool] = {
-        "samples": True,
-        "p_true": True,
-        "facts": known,
-        "idf": model == EMBEDDED,
-        "written": written,
-    }
+    there: dict[Need, bool] = {"samples": True, "p_true": True, "facts": known, "idf": model == EMBEDDED}
+    there["written"] = data.is_written
     return frozenset(need for need, is_there in there.items() if is_there)
 
 

@@ -116,7 +116,7 @@ def test_words_say_what_the_share_is_and_what_is_beyond_the_reference():
     share, low, high = (f"{100 * part:.0f}" for part in share_at(got, float(np.median(uncertainties))))
     assert share_in_words(got, float(np.median(uncertainties))) == (
         f"Near this score, {share} % of answers are correct (95 % interval {low} to {high}), by a curve fitted to all "
-        "814, of which 25 % are correct."
+        "798, of which 24 % are correct."
     )
     assert share_in_words(got, 1e3).startswith("At the nearest score of the reference, 0 % of answers are correct")
 

@@ -177,14 +177,14 @@ def test_the_count_of_one_model_is_not_that_of_another():
     assert form._counted_for(precise) == form._counted_for(one)
 
 
-@pytest.mark.parametrize(("stop_reason", "offered"), [("given", True), ("eos", True), ("stop", False)])
-def test_entropy_of_a_given_answer_offers_probability(open_app, stop_reason, offered):
-    """The tokens of this trace are not the most probable ones; with an end token, that one was given too."""
-    page = open_app(make_trace(kind="instruct", stop_reason=stop_reason))
+@pytest.mark.parametrize(("stop_reason", "offered"), [("given", True), ("stop", False)])
+def test_entropy_of_a_given_answer_offers_surprisal(open_app, stop_reason, offered):
+    """Entropy is known before the token that was given."""
+    page = open_app(make_trace(kind="instruct", stop_reason=stop_reason), by="rauq")
     assert ("Entropy does not depend on which token was given" in interpreted(page)) == offered
     if offered:
-        page.button(key="by_probability").click().run()
-        assert settings_of(page)["signal"] == "probability"
+        page.button(key="by_surprisal").click().run()
+        assert "by" not in page.query_params
         assert "Entropy does not depend" not in interpreted(page)
 
 

@@ -118,7 +118,7 @@ def test_the_table_can_be_chosen_where_it_fits(monkeypatch, tmp_path):
     assert "the table that came with the app" in about(page)
     page.query_params["alpha"] = "0.3"
     assert "the run smollm2-facts" in about(page.run())
-    assert "814 answers of this model" in views(page)["judged"]["standing"]["rank"]
+    assert "798 answers of this model" in views(page)["judged"]["standing"]["rank"]
 
 
 def test_a_run_that_is_made_becomes_the_reference(runs):

@@ -90,7 +90,7 @@ NOVEL = "Who wrote the novel The Master and Margarita?"
         ("Mikhail Bulgakov.", "correct", "Matches the correct answer: “Mikhail Bulgakov”. Nothing else is named."),
         ("Leo Tolstoy.", "incorrect", "The correct answer is not named. Speaks against it: “Leo Tolstoy”."),
         (
-            "Mikhail Bulgakov, a friend of Leo Tolstoy, and of Leo Tolstoy.",
+            "Mikhail Bulgakov or Leo Tolstoy.",
             "incorrect",
             "Matches the correct answer: “Mikhail Bulgakov”. Speaks against it: “Leo Tolstoy”.",
         ),

@@ -271,6 +271,7 @@ FILTERED = {"group": "a b&c", "quality": Span(-0.5, 1.0), "length": Span(3, 28),
         Chosen(layer=3, head=0, token=17, colour="entropy"),
         of_sets.Asked(
             view="best",
+            listed="unclear",
             layer=31,
             head=5,
             tokens="fact",

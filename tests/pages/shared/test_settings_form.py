@@ -20,6 +20,7 @@ from rauq.scoring.settings import (
     resolve,
     window,
 )
+from rauq.scoring.shown import show_head
 from tests.answers import random_trace
 from tests.pages.reading import choose, interpreted, settings_of, views
 
@@ -65,8 +66,11 @@ def moved(page, name, value):
     return choose(page, key, value)
 
 
-def drawn(page, trace, settings):
-    """Return what the page draws, after checking that it is the score of the answer under these settings."""
+def drawn(page, trace, settings, head=()):
+    """Return what the page draws, after checking that it is the score of the answer under these settings.
+
+    `head`: the layer and head that is chosen, whose collapse is drawn.
+    """
     assert not page.exception
     assert not page.error
     papers, data = is_paper_setting(settings, trace.kind), views(page)
@@ -74,7 +78,7 @@ def drawn(page, trace, settings):
     assert BADGES[papers] in said
     assert BADGES[not papers] not in said
     assert page.button(key="paper").disabled == papers
-    score = rauq.score(trace, settings)
+    score = show_head(trace, rauq.score(trace, settings), *head)
     expected = {
         "signal": score.signal,
         "collapse": score.collapse,
@@ -90,10 +94,10 @@ def drawn(page, trace, settings):
     return data
 
 
-def check(page, trace, settings, open_app):
+def check(page, trace, settings, open_app, head=()):
     """The page, and another that its URL opens, show the answer under these settings."""
-    data = drawn(page, trace, settings)
-    again = drawn(open_app(trace, **settings_of(page)), trace, settings)
+    data = drawn(page, trace, settings, head)
+    again = drawn(open_app(trace, **settings_of(page)), trace, settings, head)
     assert {name: data[name] for name in FIELDS} == {name: again[name] for name in FIELDS}
     np.testing.assert_array_equal(data["weights"], again["weights"])
 
@@ -159,9 +163,9 @@ def test_fixed_heads_are_the_selected_ones_until_one_is_entered(trace, opened, o
     head = (picked[-1] + 1) % trace.num_heads
     page = moved(opened(trace, layer=str(layer), head=str(head)), "heads", "fixed")
     fixed = dict(zip(middle(trace), picked, strict=True))
-    check(page, trace, Settings(heads=tuple(fixed.items())), open_app)
+    check(page, trace, Settings(heads=tuple(fixed.items())), open_app, (layer, head))
     page = page.button(key="put_head").click().run()
-    check(page, trace, Settings(heads=tuple((fixed | {layer: head}).items())), open_app)
+    check(page, trace, Settings(heads=tuple((fixed | {layer: head}).items())), open_app, (layer, head))
     assert settings_of(page) | {"heads": ""} == {"layer": str(layer), "head": str(head), "heads": ""}
     assert f"layer {layer}: head {head}" in interpreted(page)
     page = moved(page, "layers", "all")  # fixed heads are those of the layers before
