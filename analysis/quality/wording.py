@@ -43,6 +43,8 @@ _OF = re.compile(
     re.IGNORECASE,
 )
 _ARTICLE = re.compile(r"\b(?:the|an?) $", re.IGNORECASE)
+_BASIS = re.compile(r"\b(?:based|modelled|depend(?:s|ent)) on $", re.IGNORECASE)
+_SECOND_ITEM = re.compile(r"^\W*2[.)]\s", re.MULTILINE)
 _OPENING = "\"'\u201c\u2018\u00ab([*_ "
 _DATE = re.compile(r"\d{1,2}[/.]$|\b\d{1,2}(?:st|nd|rd|th)?,? $")
 _BEGINNING = re.compile(r"(?:^|[.!?:;=\n\u2014\u2013]|\s-)\s*$")
@@ -71,11 +73,13 @@ _CAPITALISED_NEXT = re.compile(r",?\s+(?:of (?:the )?)?([A-Z][^\W_]*)")
 class Wording:
     """An answer, with the words (lower case) of the question and of the accepted names.
 
-    `lists_are_known`: every other name that the answer could list is known, and looked for by the caller.
+    `asked_names`: those words of the question that have a capital. `lists_are_known`: every other name that the answer
+    could list is known, and looked for by the caller.
     """
 
     answer: str
     asked: frozenset[str]
+    asked_names: frozenset[str]
     own: frozenset[str]
     lists_are_known: bool
 
@@ -91,6 +95,8 @@ class Wording:
             return f"{found[0].strip()!r} may deny {name!r}"
         if found := _DOUBT.search(said):
             return f"{found[0]!r} may put {name!r} in doubt or in a list"
+        if found := _SECOND_ITEM.search(self.answer):
+            return f"{name!r} may be one of several items: {found[0].strip()!r}"
         if not self._is_introduced(start):
             return (
                 f"{name!r} may be part of a longer name, or not the answer, after {self.answer[:start].split()[-1]!r}"
@@ -111,7 +117,7 @@ class Wording:
         if _BEGINNING.search(before.rstrip()) or _OF.search(before) or _DATE.search(self.answer[:start]):
             return True
         found = _WORD_BEFORE.search(before)
-        if not found:
+        if not found or _BASIS.search(before):
             return False
         word = found[1].casefold()
         if word == "and":
@@ -132,7 +138,7 @@ class Wording:
         if _GOES_ON_SAFELY.match(after) or (self.answer[end - 1].isdigit() and _UNIT.match(after)):
             return True
         found = _CAPITALISED_NEXT.match(after)
-        return found is not None and found[1].casefold() in self.asked | self.own
+        return found is not None and found[1].casefold() in self.asked_names | self.own
 
 
 def is_short_year(answer: str, names: Iterable[str]) -> bool:
@@ -143,7 +149,8 @@ def is_short_year(answer: str, names: Iterable[str]) -> bool:
 
 def wording(answer: str, *, question: str, names: Iterable[str], lists_are_known: bool = False) -> Wording:
     """The wording of an answer to a question whose accepted answers are these names."""
-    return Wording(answer, _words(question), frozenset().union(*map(_words, names)), lists_are_known)
+    asked_names = _words(" ".join(_CAPITALISED.findall(question)))
+    return Wording(answer, _words(question), asked_names, frozenset().union(*map(_words, names)), lists_are_known)
 
 
 def _words(text: str) -> frozenset[str]:

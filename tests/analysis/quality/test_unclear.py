@@ -1,9 +1,11 @@
 """The third verdict: answers that both judges decide are decided rightly, and few real answers are left to a reader.
 
-`fact_verdicts.csv` holds 150 made-up answers over all families, and 260 real ones to questions that the bundled run
+`fact_verdicts.csv` holds 150 made-up answers over all families, and 381 real ones to questions that the bundled run
 does not hold (SmolLM2-135M-Instruct and Gemma 3 270M, greedy, at most 32 tokens; drawn with seed 34, the "blind" ones
-with seed 77). All were read and judged by hand before a rule saw them. The blind ones were made after the rules, by
-another reader; no rule was changed because of a real one that is "held out" or "blind".
+with seed 77, the "later" ones with seed 1945 and other prompts, some of which ask for two answers). All were read and
+judged by hand before a rule saw them. The blind ones were made after the rules, by another reader; no rule was changed
+because of a real one that is "held out" or "blind". Of the later ones, the rules at first decided 118 for facts and 120
+for contains, and 2 and 4 of these wrongly; three rules were then changed because of them.
 """
 
 import csv
@@ -55,6 +57,8 @@ def wrong_and_unclear(measure, rows):
         ("contains", "tuned", True, 0),
         ("contains", "held out", True, 2),
         ("contains", "blind", True, 1),
+        ("facts", "later", True, 0),
+        ("contains", "later", True, 0),
     ],
 )
 def test_few_decided_verdicts_are_wrong(measure, part, real, most_wrong):
@@ -65,7 +69,7 @@ def test_few_decided_verdicts_are_wrong(measure, part, real, most_wrong):
 
 
 @pytest.mark.parametrize("measure", ["facts", "contains"])
-@pytest.mark.parametrize("parts", [("tuned", "held out"), ("blind",)])
+@pytest.mark.parametrize("parts", [("tuned", "held out"), ("blind",), ("later",)])
 def test_of_all_that_is_decided_two_in_a_hundred_are_wrong(measure, parts):
     rows = [row for part in parts for real in (False, True) for row in rows_of(part, real=real)]
     wrong, unclear = wrong_and_unclear(measure, rows)
@@ -86,6 +90,9 @@ def test_the_material_is_of_every_family_and_of_both_verdicts():
         ("Maybe Paris.", "Paris", "'Maybe' may put"),
         ("Paris or Lyon", "Paris", "'or' may put"),
         ("Paris, Texas", "Paris", "longer name or of a list"),
+        ("Paris City", "Paris", "longer name or of a list"),
+        ("It is a town based on Paris.", "Paris", "after 'on'"),
+        ("1. Paris\n2. Lyon", "Paris", "one of several items"),
         ("East Berlin", "Berlin", "after 'East'"),
         ("Paris. No, wait: Lyon.", "Paris", "'No,' may deny"),
         ("There is no doubt that it is Paris.", "Paris", None),
@@ -95,5 +102,7 @@ def test_the_material_is_of_every_family_and_of_both_verdicts():
 )
 def test_the_reason_says_which_words_leave_it_open(answer, name, reason):
     start = answer.index(name)
-    said = wording(answer, question="What is the capital of France?", names=[name]).doubt([(start, start + len(name))])
+    said = wording(answer, question="Which city is the capital of France?", names=[name]).doubt(
+        [(start, start + len(name))]
+    )
     assert reason in said if reason else said == ""
