@@ -169,7 +169,7 @@ def test_fixed_heads_are_the_selected_ones_until_one_is_entered(trace, opened, o
     assert settings_of(page) | {"heads": ""} == {"layer": str(layer), "head": str(head), "heads": ""}
     assert f"layer {layer}: head {head}" in interpreted(page)
     page = moved(page, "layers", "all")  # fixed heads are those of the layers before
-    check(page, trace, Settings(layers="all"), open_app)
+    check(page, trace, Settings(layers="all"), open_app, (layer, head))
 
 
 def test_a_head_of_another_layer_is_not_entered(trace, opened):
