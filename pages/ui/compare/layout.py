@@ -33,6 +33,7 @@ from pages.ui.host.jobs import Job, poll_seconds
 from pages.ui.shared.errors import show_error
 from pages.ui.shared.figure_export import buttons, format_picker, is_dark
 from pages.ui.shared.measure import measure_of_both
+from pages.ui.shared.words import explained
 from rauq.errors import RauqError
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings, resolve
@@ -191,7 +192,8 @@ def _curves(
         alt="Confidence of one layer of each answer along the aligned tokens, and the collapse of both below",
     )
     common = (first_difference or 0) if same_prompt(a, b) else 0
-    st.caption(about_curves(scores, scales, common=common))
+    about = about_curves(scores, scales, common=common)
+    st.caption(about, help=explained(about))
 
 
 def _heads(a: Trace, b: Trace, scores: Scores) -> None:
@@ -213,7 +215,7 @@ def _heads(a: Trace, b: Trace, scores: Scores) -> None:
         config=buttons("attention-a-minus-b"),
         alt="Layer by head map of the difference in attention to the previous token, A minus B",
     )
-    st.caption(about_heads(scores))
+    st.caption(about_heads(scores), help=explained(about_heads(scores)))
 
 
 def _table(rows: Sequence[PairScores]) -> None:

@@ -19,6 +19,7 @@ from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.run_page import chart, choice
 from pages.ui.shared.tables import Column, show_table, take_along
 from pages.ui.shared.url_state import TABLE, VIEW, update_url
+from pages.ui.shared.words import explained
 
 _LETTER, _TEXT_LETTER, _PADDING = 8, 6, 24  # pixels
 _WIDEST = 420  # pixels
@@ -49,7 +50,7 @@ def _name(subject: Subject, record: Record) -> str:
 
 def headline(text: str) -> None:
     """Show a result as a heading."""
-    st.header(text.removesuffix("."), anchor=False)
+    st.header(text.removesuffix("."), anchor=False, help=explained(text))
 
 
 def show_record(record: Record) -> None:
@@ -129,7 +130,8 @@ def _claim(claim: Claim, record: Record) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         with st.container(gap=None):
             verdicts = sentences.verdict_counts(record.bounds)
-            st.caption(f"{claim.topic}. {verdicts}" if verdicts else claim.topic)
+            topic = f"{claim.topic}. {verdicts}" if verdicts else claim.topic
+            st.caption(topic, help=explained(record.finding))
             st.text(printable(record.finding))
         # a link to the page that is shown would leave the URL as it is
         st.button(

@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.ui.lesson import place
 from pages.ui.lesson.content import Content
+from pages.ui.shared import words
 from pages.ui.shared.assets import joined, script
 
 KEY = "lesson"
@@ -35,7 +36,7 @@ _SCRIPTS = (
 _mount = st.components.v2.component(
     "lesson",
     html=_HTML,
-    css=joined(_FOLDER, "lesson.css", "pictures.css", "game.css"),
+    css=f"{joined(_FOLDER, 'lesson.css', 'pictures.css', 'game.css')}\n{words.STYLE}",
     js=script(_FOLDER / "js", *(f"{name}.js" for name in _SCRIPTS)),
 )
 
@@ -44,6 +45,7 @@ def show_lesson(content: Content) -> None:
     """Draw the lesson at the step of the URL; the browser reports each step and each guess."""
     data: dict[str, Any] = {
         "steps": [asdict(step) for step in content.steps],
+        "words": words.word_list(),
         "lesson": asdict(content.lesson),
         "puzzles": [asdict(puzzle) for puzzle in content.puzzles],
         "step": place.step(last=len(content.steps)),

@@ -29,6 +29,7 @@ from pages.ui.runs.new_run import attempt, begin, open_form, problem
 from pages.ui.shared import state as shared_state
 from pages.ui.shared.errors import in_full, message_text, printable, show_error
 from pages.ui.shared.url_state import LISTED, RUN, VIEW
+from pages.ui.shared.words import explained
 from rauq.errors import RunError
 from rauq.labels import about_weights, lines, running, size
 
@@ -334,7 +335,7 @@ def head() -> None:
         with import_it:
             field()
         new.button("New run", key="new_run", type="primary", width="stretch", on_click=open_form)
-    st.caption(f"{_WHAT} {_HOSTED}" if hosting.is_hosted() else _WHAT)
+    st.caption(f"{_WHAT} {_HOSTED}" if hosting.is_hosted() else _WHAT, help=explained(_WHAT))
 
 
 def empty_state() -> None:

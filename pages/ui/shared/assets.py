@@ -11,5 +11,5 @@ def joined(folder: Path, *names: str) -> str:
 
 
 def script(folder: Path, *names: str) -> str:
-    """JavaScript files as one module, after `events.js`, which all components share; the last of them exports."""
-    return f"{joined(_SHARED, 'events.js')}\n{joined(folder, *names)}"
+    """JavaScript files as one module, after those that all components share; the last of them exports."""
+    return f"{joined(_SHARED, 'events.js', 'words/words.js')}\n{joined(folder, *names)}"

@@ -19,7 +19,7 @@ from analysis.questions import about_joined
 from analysis.runs.opened import Run, about_corrections, about_machines, about_sample
 from analysis.runs.shard import answers_path
 from pages.ui.host import cache, runs
-from pages.ui.shared import figure_export, run_filters, state, url_state
+from pages.ui.shared import figure_export, run_filters, state, url_state, words
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import message_text, printable, show_error
 from pages.ui.shared.figure_export import format_picker
@@ -92,7 +92,7 @@ def sentence(text: str, chosen: ChosenAnswers, more: str = "", bounds: str = "")
     joined = about_joined(run.joined, apart=run.apart)
     notes = (counted(chosen), joined, about_corrections(run), about_machines(run), about_sample(run))
     said = " ".join(filter(None, notes))
-    st.caption("  \n".join(filter(None, [more, bounds, said])))
+    st.caption("  \n".join(filter(None, [more, bounds, said])), help=words.explained(text, more, bounds, said))
 
 
 def chart(figure: go.Figure, name: str, alt: str) -> None:

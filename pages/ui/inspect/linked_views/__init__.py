@@ -18,6 +18,7 @@ import streamlit as st
 
 from analysis.figures import attention_scale
 from pages.ui.inspect.linked_views.tokens import bare_tokens, drawn_tokens
+from pages.ui.shared import words as field_words
 from pages.ui.shared.assets import joined, script
 from rauq.labels import direction
 from rauq.scoring import report
@@ -75,6 +76,7 @@ def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
         "weights": _weights(trace, score.settings.alignment, score.span),
         "hint": _HINT,
         "note": ONE_TOKEN if is_one_token else "",
+        "words": field_words.word_list(),
     }
     return words._asdict() | _scored(trace, score) | whole
 
@@ -186,7 +188,7 @@ _FOLDER = Path(__file__).parent
 _component = st.components.v2.component(
     "linked_views",
     html=joined(_FOLDER, "linked_views.html"),
-    css=joined(_FOLDER, "linked_views.css"),
+    css=f"{joined(_FOLDER, 'linked_views.css')}\n{field_words.STYLE}",
     js=script(_FOLDER / "js", *sorted(path.name for path in (_FOLDER / "js").glob("*.js"))),
 )
 

@@ -62,7 +62,7 @@ function drawStage(state) {
   const lost = stage.contains(stage.getRootNode().activeElement);
   stage.replaceChildren(isGame(state) ? drawGame(gameOf(state)) : PICTURES[state.data.steps[state.step].picture](state.data));
   state.root.classList.toggle("playing", isGame(state));
-  state.root.querySelector(".text").textContent = textOf(state);
+  explain(state.root.querySelector(".text"), textOf(state), state.data.words);
   if (lost) state.root.querySelector(".title").focus({ preventScroll: true });
 }
 

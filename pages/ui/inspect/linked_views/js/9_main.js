@@ -132,7 +132,8 @@ function take(stage, data) {
   const held = stage.buttons.findIndex((button) => button.matches(":focus"));
   const grows = !another && data.live && data.tokens.length >= stage.buttons.length;
   stage.data = data.arrays ? decoded({ ...data }, stage.data) : { ...data, collapseAt: null };
-  for (const name of ["source", "headline", "detail", "note"]) part(name).textContent = data[name] ?? "";
+  for (const name of ["source", "headline", "note"]) part(name).textContent = data[name] ?? "";
+  explain(part("detail"), data.detail ?? "", data.words);
   stage.root.classList.toggle("live", data.live);
   if (data.live) part("offer").hidden = true;
   stage.root.classList.toggle("scored", Boolean(data.arrays));
