@@ -44,7 +44,7 @@ def test_journey_from_a_run_to_one_generation_and_back(page, server):
     expect(page.locator(".views .source")).to_have_text(source)
     open_drawer(page, "drawer_reference")
     ranked = page.get_by_text(
-        re.compile(r"More (uncertain|confident) than \d+ % of 814 answers of this model\. Near this score")
+        re.compile(r"More (uncertain|confident) than \d+ % of 798 answers of this model\. Near this score")
     )
     expect(ranked).to_be_visible()
 

@@ -61,7 +61,7 @@ def test_the_first_answer_is_judged_and_ranked_and_its_weakest_point_has_alterna
     judged = page.locator(".judged")
     expect(judged.locator(".badge")).to_have_text("✕ Incorrect")
     expect(judged.locator(".correct-answer")).to_have_text(f"Correct answer: {recorded.correct_answer}")
-    expect(judged.locator(".rank")).to_have_text(re.compile(r"More uncertain than \d+ % of 814 answers of this model"))
+    expect(judged.locator(".rank")).to_have_text(re.compile(r"More uncertain than \d+ % of 798 answers of this model"))
     expect(judged.locator(".nearest")).to_have_text(re.compile(r"Near this score, \d+ % of answers are correct"))
     assert judged.locator("canvas").evaluate(
         """(canvas) => {
@@ -112,7 +112,7 @@ def test_the_map_can_show_which_heads_separate_correct_from_incorrect_answers(pa
     colours = """(canvas) => [...canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data].join()"""
     before = page.locator("canvas.layer-head").evaluate(colours)
     page.get_by_role("button", name="correct vs incorrect").click()
-    expect(page.locator(".map-sub")).to_have_text("ROC-AUC in 814 answers of this model")
+    expect(page.locator(".map-sub")).to_have_text("ROC-AUC in 798 answers of this model")
     expect(page.locator(".map-caption")).to_contain_text("where the best of 270 heads stays with shuffled labels")
     assert page.locator("canvas.layer-head").evaluate(colours) != before
     click_cell(page, 19, 3, layers=30, heads=9)
