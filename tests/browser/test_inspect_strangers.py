@@ -34,11 +34,11 @@ def test_a_hostile_trace_is_drawn_as_text(page, server, tmp_path):
     open_drawer(page, "more")
     page.get_by_text("Open a saved trace").click()
     page.locator("input[type=file]").set_input_files(file)
-    attack = page.locator(".token.collapse", has_text="<img")
+    attack = page.locator(".token", has_text="<img").first
     expect(attack).to_contain_text("<img·src=x·onerror=")
     rested(page)
-    for place in (".headline", ".source"):
-        expect(page.locator(place)).to_contain_text("<b>bold</b>")
+    for place, said in ((".headline", "<sup>2</sup>"), (".source", "<b>bold</b>")):
+        expect(page.locator(place)).to_contain_text(said)
     attack.hover()
     expect(page.locator(".tip .title")).to_contain_text("<img·src=x")
     expect(page.locator(".tip .alternative .text").first).to_contain_text("<b>bold</b>")
