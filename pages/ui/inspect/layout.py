@@ -108,6 +108,8 @@ def inspect_page() -> None:
             show_error(problem)
         if refusal and found:
             _say_earlier(request, found.trace)
+        elif found:
+            _say_other(request, found.trace)
         _main(scored, request, is_new=job is None)
     with bar:
         count = _bar(scored, request, live=live_job)
@@ -146,6 +148,15 @@ def _say_earlier(request: Request, shown: Trace) -> None:
     failed, earlier = (shortened(prompt, longest=_LONGEST_PROMPT) for prompt in prompts)
     asked = f" for the prompt “{failed}”" if failed else ""
     st.text(f"No answer was {done}{asked}. Below is the earlier answer to “{earlier}”.")
+
+
+def _say_other(request: Request, shown: Trace) -> None:
+    """Say that the answer below is of another prompt, or not the pasted one, where the form asks for another."""
+    is_pasting = request.answer is not None
+    is_other = is_pasting and request.answer != printable(shown.answer)
+    if request.prompt.strip() and (is_other or request.prompt != printable(shown.prompt)):
+        earlier = shortened(running(printable(shown.prompt)), longest=_LONGEST_PROMPT)
+        st.text(f"Below is the earlier answer to “{earlier}”, until you press {task_name(request)}.")
 
 
 def _main(scored: Scored | None, request: Request, *, is_new: bool) -> None:
@@ -241,7 +252,7 @@ def _recorded() -> Shown | None:
         return None
     recorded = at_hand.get(name or "") or next(iter(at_hand.values()))
     url_state.update_url({EXAMPLE: recorded.id})
-    note = f"Recorded. {recorded.what_to_see} New to RAUQ? Start with Learn."
+    note = f"Recorded. {recorded.what_to_see}"
     return _in_form(Shown(name=f"{EXAMPLE}:{recorded.id}", trace=recorded.trace(), note=note, recorded=recorded))
 
 
@@ -419,6 +430,7 @@ def show_answer(shown: Shown, score: Score) -> None:
         "separates": None if best is None else best._asdict(),
         "offer": more_attention(shown.trace, score),
         "answer": shown.name,
+        "isRecorded": shown.recorded is not None,
         "selection": asdict(selected),
         "serial": selection.serial(selected, wrong),
         "wrong": wrong,

@@ -331,7 +331,8 @@ def draw_view(draw: Callable[[], None], chosen: ChosenAnswers, *, figure: bool) 
         st.button("Clear filters", key="no_filters", on_click=url_state.drop, args=FILTERS)
         return
     try:
-        draw()
+        with st.spinner("Computing this view …", show_time=True):
+            draw()
     except RauqError as error:
         show_error(error)
     if figure:

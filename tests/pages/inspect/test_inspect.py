@@ -83,7 +83,8 @@ def test_the_page_opens_on_a_recorded_generation_and_leads_to_the_others(open_ap
     record(trace, make_trace((b"a", b"b"), prompt="The other?"))
     page = open_app()
     assert views(page)["headline"].startswith("Confidence dips most")
-    assert views(page)["source"].endswith("Recorded. Sight 0 New to RAUQ? Start with Learn.")
+    assert views(page)["source"].endswith("Recorded. Sight 0")
+    assert views(page)["isRecorded"]
     assert views(page)["judged"]["verdict"]["verdict"] == "correct"
     assert page.text_area(key=state.PROMPT).value == trace.prompt
     page.selectbox(key="_example").select_index(1).run()
@@ -132,6 +133,18 @@ def test_the_first_picture_needs_neither_torch_nor_figures():
         "assert not page.exception and len(page.get('bidi_component')) == 2\n"
     )
     assert imported_after(code, (*MODELS, "analysis.one_answer.figures", "analysis.exports", "analysis.runs")) == []
+
+
+@pytest.mark.usefixtures("no_model")
+def test_an_answer_below_another_request_is_named_as_the_earlier_one(open_app, trace):
+    page = open_app(trace)
+    assert "Below is the earlier answer" not in " ".join(one.value for one in page.text)
+    page.button(key="task_link").click().run()
+    assert "until you press Score answer" in " ".join(one.value for one in page.text)
+    page.button(key="task_link").click().run()
+    assert "Below is the earlier answer" not in " ".join(one.value for one in page.text)
+    page.text_area(key=state.PROMPT).set_value("Another?").run()
+    assert "until you press Generate" in " ".join(one.value for one in page.text)
 
 
 def test_an_evicted_answer_is_said_in_its_place_and_the_address_is_kept(open_app):

@@ -134,6 +134,7 @@ function take(stage, data) {
   stage.data = data.arrays ? decoded({ ...data }, stage.data) : { ...data, collapseAt: null };
   for (const name of ["source", "headline", "note"]) part(name).textContent = data[name] ?? "";
   explain(part("detail"), data.detail ?? "", data.words);
+  part("to-learn").hidden = !data.isRecorded;
   stage.root.classList.toggle("live", data.live);
   if (data.live) part("offer").hidden = true;
   stage.root.classList.toggle("scored", Boolean(data.arrays));

@@ -1,0 +1,63 @@
+"""While the app works: notices lie on no button, controls do not fade, and a sign says that a view is computed."""
+
+from playwright.sync_api import expect
+
+from benchmarks.support.browser import wait_until_idle
+from tests.browser.inspecting import rested
+from tests.browser.test_typing import at
+
+# The least opacity of what waits for the script, from now on, in every frame.
+WATCH = """() => {
+  window.faintest = 1;
+  window.waited = 0;
+  const look = () => {
+    for (const one of document.querySelectorAll("[data-stale=true]")) {
+      window.waited += 1;
+      window.faintest = Math.min(window.faintest, Number(getComputedStyle(one).opacity));
+    }
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+
+
+def overlap(first, second):
+    return all(
+        min(first[start] + first[size], second[start] + second[size]) > max(first[start], second[start])
+        for start, size in (("x", "width"), ("y", "height"))
+    )
+
+
+def test_a_notice_does_not_lie_on_the_main_button(page, server):
+    page.goto(f"{server}/inspect?example=none-of-them")
+    notice = page.get_by_test_id("stToast")
+    expect(notice).to_be_visible()
+    expect(page.locator(".st-key-run button")).to_be_visible()
+    assert not overlap(notice.bounding_box(), page.locator(".st-key-run button").bounding_box())
+
+
+def test_controls_keep_their_colour_when_a_setting_changes(page, server):
+    page.goto(f"{server}/inspect")
+    rested(page)
+    page.locator(".st-key-scoring button").first.click()
+    wait_until_idle(page)
+    page.evaluate(WATCH)
+    page.get_by_role("slider").first.press("ArrowLeft")
+    expect(page.locator(".st-key-scoring button").first).to_contain_text("alpha")
+    page.wait_for_function("window.waited > 0")
+    wait_until_idle(page)
+    assert page.evaluate("window.faintest") == 1
+
+
+def test_a_view_that_is_computed_says_so(page, cold_server):
+    page.goto(f"{cold_server}/answer_sets")
+    expect(page.get_by_text("Computing this view")).to_be_visible()
+    expect(page.get_by_text("Computing this view")).to_have_count(0)
+    expect(page.get_by_test_id("stPlotlyChart").first).to_be_visible()
+
+
+def test_start_with_learn_is_a_link(page, server):
+    at(page, f"{server}/inspect")
+    page.get_by_role("link", name="Start with Learn").click()
+    expect(page.locator(".lesson .title")).to_be_visible()
+    expect(page).to_have_url(f"{server}/learn")
