@@ -139,7 +139,8 @@ function drawAttention(frame, place, { attention }) {
   const y = place[1] - (usual / high) * (place[1] - place[0]);
   dashes(context, area, y, colours.usual);
   const said = `in correct answers ${shown(usual, 2)}`;
-  if (frame.columns.narrow) writeOver(context, said, area.x + area.width, y - 8, colours.usual, colours.background);
+  // Beside the name of the track, where no bar is.
+  if (frame.columns.narrow) writeOver(context, `– – ${said}`, area.x + area.width, place[0] - 8, colours.usual, colours.background);
   else write(context, `– – ${said}`, 0, (place[0] + place[1]) / 2 + 30, { colour: colours.usual });
 }
 
