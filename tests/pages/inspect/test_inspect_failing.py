@@ -33,7 +33,8 @@ def test_the_page_says_which_prompt_failed_and_that_the_answer_is_an_earlier_one
     assert views(page)["answer"].startswith("kept:")
     page = written(page, prompt="Short").run()
     assert not page.error
-    assert not any("earlier answer" in text for text in texts(page))
+    assert not any("No answer was generated" in text for text in texts(page))
+    assert f"Below is the earlier answer to “{trace.prompt}”, until you press Generate." in texts(page)
 
 
 def test_without_an_earlier_answer_nothing_is_said_of_one(open_app):
