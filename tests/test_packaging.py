@@ -72,7 +72,6 @@ def test_version_and_title_are_cited_as_they_are():
         ('"""\nfrom analysis import x\n"""', '"""\nfrom analysis import x\n"""'),
         ("'python -m analysis score'", "'rauq score'"),
         ("'python -m rauq models get'", "'rauq models get'"),
-        ("'python -m analysis.datasets.facts'", "'python -m rauq.analysis.datasets.facts'"),
     ],
 )
 def test_imports_and_commands_are_those_of_the_wheel(source, rewritten, hook):

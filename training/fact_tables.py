@@ -1,6 +1,6 @@
-"""`python -m analysis.datasets.facts`: write the tables that are taken from GeoNames, CLDR and mendeleev again.
+"""`python -m training.fact_tables`: write the tables of facts that come from GeoNames, CLDR and mendeleev again.
 
-It needs the packages of requirements.txt beside it. Tables written by hand (authors, painters, composers, years, and
+It needs the packages of requirements-fact-tables.txt. Tables written by hand (authors, painters, composers, years, and
 the phrases that contain a name) stay as they are.
 """
 
