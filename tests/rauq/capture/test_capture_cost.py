@@ -140,22 +140,15 @@ def test_overlapping_captures_of_one_model_do_not_mix():
 def test_a_thread_that_captures_does_not_record_another_threads_plain_run():
     lm = tiny_language_model(named("llama"))
     feed = TappedSession(lm.model, [0])
-    inside, done = threading.Event(), threading.Event()
+    captured = threading.get_ident()
+    with ThreadPoolExecutor(1) as pool:
 
-    def plain_run() -> None:
-        inside.wait()
-        lm.model(input_ids=torch.tensor([[7, 8, 9]]))
-        done.set()
+        def run_beside(*_) -> None:
+            if threading.get_ident() == captured:
+                pool.submit(lm.model, input_ids=torch.tensor([[7, 8, 9]])).result(timeout=60)
 
-    def wait_for_the_other(*_) -> None:
-        inside.set()
-        done.wait()
-
-    thread = threading.Thread(target=plain_run)
-    thread.start()
-    hook = lm.model.register_forward_pre_hook(lambda *_: wait_for_the_other() if not inside.is_set() else None)
-    with torch.inference_mode():
-        feed.feed(torch.tensor(seeded_prompts(30)), tail=1)
-    thread.join()
-    hook.remove()
+        hook = lm.model.register_forward_pre_hook(run_beside)
+        with torch.inference_mode():
+            feed.feed(torch.tensor(seeded_prompts(30)), tail=1)
+        hook.remove()
     assert [record.seen for record in feed.active] == [30, 30, 30]
