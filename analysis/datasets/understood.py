@@ -91,11 +91,6 @@ def _quoted(text: str) -> str:
     return text if re.fullmatch(r"[\w.,=-]+", text) else "'" + text.replace("'", "'\\''") + "'"
 
 
-def guess_columns(table: Table) -> Columns:
-    """What names and cells suggest, where something has to be asked its likeliest reading."""
-    return understand(table).columns
-
-
 def known_columns(table: Table, *, as_understood: Callable[[Table], Understanding] | None = None) -> Columns:
     """What names and cells say, where nothing has to be asked; `as_understood`: `understand`, or `for_two_files`.
 

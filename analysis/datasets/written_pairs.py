@@ -16,7 +16,6 @@ from analysis.normalisation import plain_words
 
 Form = Literal["name alone", "name first", "name last", "name inside", "the answer is"]
 FORMS: tuple[Form, ...] = get_args(Form)
-PARAPHRASES = 11  # of 100 questions, about as many as of each form
 
 
 class _Sentences(NamedTuple):

@@ -92,13 +92,12 @@ def candidates(
 
 @dataclass(frozen=True)
 class WithLabels:
-    """The mean difference to RAUQ with `n` labelled answers, over `draws` of these, and the range of the draws."""
+    """The mean difference to RAUQ with `n` labelled answers, over several draws, and the range of the draws."""
 
     n: int
     mean: float
     low: float
     high: float
-    draws: int
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -271,7 +270,7 @@ def _by_labels(setup: _Setup, k: int, rng: np.random.Generator) -> tuple[WithLab
     found = []
     for n in takewhile(lambda n: n <= available, LABELS):
         gains = [_gain(setup, _labelling(setup, n, k, rng)) for _ in range(_LABEL_DRAWS)]
-        found.append(WithLabels(n, float(np.mean(gains)), min(gains), max(gains), len(gains)))
+        found.append(WithLabels(n, float(np.mean(gains)), min(gains), max(gains)))
     return tuple(found)
 
 

@@ -342,10 +342,6 @@ class Sweep:
         """What one exchange does in one group: (11,)."""
         return self.exchanged[exchange][self.groups.index(group)]
 
-    def at_paper(self, group: str) -> Estimate:
-        """The estimate of a group at the paper's alpha."""
-        return self.of_group(group)[self.alphas.index(self.paper_alpha)]
-
     def best(self, group: str) -> float | None:
         """The alpha of the highest value in a group, the lowest of equals; None where all are undefined."""
         values = np.array([found.value for found in self.of_group(group)])

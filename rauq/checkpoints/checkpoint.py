@@ -83,18 +83,13 @@ class GgufFacts:
     chat_template: str | None
 
 
-def read_facts(path: str | Path) -> GgufFacts:
-    """The facts about a GGUF file's model, without its weights, in under a second.
+def facts_of(header: GgufHeader) -> GgufFacts:
+    """The facts about a GGUF file's model, without its weights.
 
     Raises:
-        ModelNotFound: there is no such file, or it is damaged.
+        ModelNotFound: the file is damaged.
         UnsupportedModel: the model cannot be read exactly; the message names the entry.
     """
-    return facts_of(read_header(path))
-
-
-def facts_of(header: GgufHeader) -> GgufFacts:
-    """What is known from a header that was read already; errors as in `read_facts`."""
     config_options(header, read_hyperparameters(header))  # which refuses unsupported entries
     refuse_unknown_entries(header)
     stated = (header.get(f"general.{key}", str) for key in ("name", "basename", "finetune"))

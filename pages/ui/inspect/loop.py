@@ -6,8 +6,7 @@ import streamlit as st
 
 from pages.ui.shared.url_state import LOOP, update_url
 from rauq.scoring.report import loop_sentence
-from rauq.trace.loops import loop_start
-from rauq.trace.parts import first_tokens
+from rauq.trace.loops import loop_start, without_loop
 from rauq.trace.trace import Trace
 
 _LEFT_OUT = "without"
@@ -38,7 +37,7 @@ def looped(trace: Trace) -> tuple[Trace, Loop]:
     if (start := loop_start(trace)) is None:
         return trace, NO_LOOP
     left_out = st.query_params.get(LOOP) == _LEFT_OUT
-    return first_tokens(trace, start) if left_out else trace, Loop(start=start, left_out=left_out)
+    return without_loop(trace) if left_out else trace, Loop(start=start, left_out=left_out)
 
 
 def loop_line(loop: Loop) -> None:

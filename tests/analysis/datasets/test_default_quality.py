@@ -5,7 +5,7 @@ import pytest
 from analysis.datasets.example import Example, default_quality
 from analysis.datasets.own_files import read_table
 from analysis.datasets.rows import examples_from
-from analysis.datasets.understood import guess_columns
+from analysis.datasets.understood import understand
 
 LONG = "Because the light of the Sun is scattered by the air."
 
@@ -43,7 +43,7 @@ def test_the_reason_counts_the_rows_that_have_a_reference():
 
 def test_a_file_of_names_is_judged_by_names_and_one_with_verdicts_by_them():
     named = read_table(b"prompt,reference\nCapital?,Baku\n", "a.csv")
-    assert examples_from(named, guess_columns(named)).quality == "contains"
+    assert examples_from(named, understand(named).columns).quality == "contains"
     judged = read_table(b"prompt,reference,answer,correct\nCapital?,Baku,Oslo,1\n", "a.csv")
-    data = examples_from(judged, guess_columns(judged))
+    data = examples_from(judged, understand(judged).columns)
     assert (data.quality, data.quality_reason) == ("given", "The column 'correct' gives the quality of the answers.")

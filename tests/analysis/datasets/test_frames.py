@@ -9,7 +9,7 @@ import pytest
 import analysis
 from analysis.datasets.own_files import read_table
 from analysis.datasets.rows import examples_from
-from analysis.datasets.understood import guess_columns
+from analysis.datasets.understood import understand
 from rauq.errors import InvalidInput
 
 ROWS = [
@@ -23,7 +23,7 @@ ROWS = [
 def test_rows_are_those_of_a_file():
     lines = "\n".join(map(json.dumps, ROWS)).encode()
     table = read_table(lines, "rows.jsonl")
-    from_file = examples_from(table, guess_columns(table))
+    from_file = examples_from(table, understand(table).columns)
     found = analysis.data_set(pd.DataFrame(ROWS))
     assert found.examples == from_file.examples
     assert found.rejected == from_file.rejected

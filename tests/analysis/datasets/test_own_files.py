@@ -9,7 +9,7 @@ from analysis.datasets.columns import Columns
 from analysis.datasets.own_files import read_table
 from analysis.datasets.rows import correct_and_incorrect, examples_from
 from analysis.datasets.table import make_table
-from analysis.datasets.understood import guess_columns
+from analysis.datasets.understood import understand
 from rauq.errors import InvalidInput
 
 PROMPT = Columns(prompt="prompt")
@@ -227,12 +227,12 @@ def test_two_files_of_correct_and_of_incorrect_answers():
 )
 def test_guesses_of_columns_can_be_used(header, guessed):
     table = read_table(f"{header}\n{','.join('1' * len(header.split(',')))}\n".encode(), "a.csv")
-    assert guess_columns(table) == guessed
-    assert len(examples_from(table, guess_columns(table)).examples) == 1
+    assert understand(table).columns == guessed
+    assert len(examples_from(table, understand(table).columns).examples) == 1
 
 
 def test_the_measure_can_be_chosen():
     table = table_of({"prompt": "Q", "reference": "A"})
-    assert examples_from(table, guess_columns(table)).quality == "contains"
-    chosen = examples_from(table, guess_columns(table), quality="rouge_l", name="mine")
+    assert examples_from(table, understand(table).columns).quality == "contains"
+    chosen = examples_from(table, understand(table).columns, quality="rouge_l", name="mine")
     assert (chosen.quality, chosen.quality_reason) == ("rouge_l", "")

@@ -38,7 +38,7 @@ def test_all_answers_and_the_mean_within_groups_have_every_curve_and_a_mark_at_t
         real = SWEPT.of_group(group)
         np.testing.assert_allclose(drawn["real"].y, [one.value for one in real])
         mark = drawn["the paper's alpha"]
-        assert (mark.x, mark.y) == ((0.2,), (SWEPT.at_paper(group).value,))
+        assert (mark.x, mark.y) == ((0.2,), (SWEPT.of_group(group)[2].value,))
         assert (mark.marker.symbol, mark.marker.color, drawn["real"].line.color) == (
             "diamond",
             UNCERTAINTY,

@@ -56,7 +56,6 @@ def test_a_value_is_that_of_the_score(signal, alignment):
 def test_the_alpha_of_the_paper(kind, signal, alpha):
     found = swept(replace(BATCH, kind=kind), signal=signal)
     assert found.paper_alpha == alpha
-    assert found.at_paper("all") is found.of_group("all")[round(10 * alpha)]
 
 
 def test_the_best_alpha_has_the_highest_value():
@@ -115,7 +114,7 @@ def test_what_is_exchanged_is_what_the_control_exchanges():
     controls = control_groups(BATCH, QUALITY, NAMES, groups_of(NAMES), **how)
     place = ALPHAS.index(found.paper_alpha)
     for control in controls:
-        assert found.at_paper(control.group) == control.real
+        assert found.of_group(control.group)[place] == control.real
         assert found.under("constant", control.group)[place] == control.under("constant")
 
 

@@ -10,7 +10,7 @@ import rauq
 from analysis.cli import main
 from analysis.datasets.own_files import read_table
 from analysis.datasets.rows import examples_from
-from analysis.datasets.understood import guess_columns
+from analysis.datasets.understood import understand
 from analysis.quality.facts import stated_facts
 from analysis.quality.judgement import Thresholds, load_statements
 from analysis.runs.library import bundled_folder
@@ -76,7 +76,7 @@ def test_embedded_statements_are_those_of_the_exact_judge():
 def test_a_file_names_the_wrong_texts():
     content = b"question,answer,correct,wrong\nWhere?,In Oslo,no,Oslo\nWhen?,Now,yes,\n"
     table = read_table(content, "own.csv")
-    columns = guess_columns(table)
+    columns = understand(table).columns
     assert columns.wrong == "wrong"
     data = examples_from(table, columns)
     assert [example.wrong for example in data.examples] == [("Oslo",), ()]

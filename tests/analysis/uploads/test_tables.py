@@ -12,7 +12,7 @@ import pytest
 from analysis.datasets import own_files
 from analysis.datasets.columns import Columns
 from analysis.datasets.rows import examples_from
-from analysis.datasets.understood import guess_columns
+from analysis.datasets.understood import understand
 from analysis.uploads.limits import Limits
 from analysis.uploads.readers import read_table
 from rauq.errors import InvalidInput
@@ -44,7 +44,7 @@ def test_a_table_comes_back_as_it_is_read_here(name):
     here, there = own_files.read_table(HONEST[name], name), read(HONEST[name], name)
     pd.testing.assert_frame_equal(there.rows, here.rows)
     assert (there.name, there.rejected, there.notes) == (here.name, here.rejected, here.notes)
-    columns = guess_columns(here)
+    columns = understand(here).columns
     assert examples_from(there, columns) == examples_from(here, columns)
 
 

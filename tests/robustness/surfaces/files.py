@@ -19,7 +19,7 @@ from analysis.datasets.example import DataSet
 from analysis.datasets.own_files import read_table
 from analysis.datasets.rows import correct_and_incorrect, examples_from
 from analysis.datasets.table import Table
-from analysis.datasets.understood import guess_columns
+from analysis.datasets.understood import understand
 from analysis.runs.create import check_examples, prepare, read_examples, request_for
 from rauq.detectors.added_heads import AddedHeads, Scale
 from rauq.detectors.added_heads import read as read_detector
@@ -139,7 +139,7 @@ def _uploads(name: str, folder: Path, mutate: Callable[[Any, Random], Upload]) -
 def _check_upload(upload: Upload, runs: Path) -> None:
     """Read it, with the guessed columns and with others, and write its examples as a new run."""
     table = read_table(upload.content, upload.name)
-    data = examples_from(table, guess_columns(table))
+    data = examples_from(table, understand(table).columns)
     rng = Random(upload.columns)
     for make in (_with_any_columns, _as_two_files):
         with suppress(RauqError):

@@ -5,7 +5,7 @@ import pytest
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 import rauq
-from rauq.checkpoints.checkpoint import read_facts
+from rauq.checkpoints.checkpoint import facts_of
 from rauq.checkpoints.gguf.architectures import ARCHITECTURES
 from rauq.checkpoints.gguf.config import llama3_factors, read_config, read_hyperparameters
 from rauq.checkpoints.gguf.header import read_header
@@ -46,7 +46,8 @@ def test_facts_are_those_of_the_model(tmp_path, architecture):
     model = save_gguf(
         tmp_path / "m.gguf", architecture, **tied, entries={"general.name": "Tiny", "general.file_type": 0}
     )
-    facts, sizes = read_facts(tmp_path / "m.gguf"), read_hyperparameters(read_header(tmp_path / "m.gguf"))
+    header = read_header(tmp_path / "m.gguf")
+    facts, sizes = facts_of(header), read_hyperparameters(header)
     assert rauq.inspect_model(tmp_path / "m.gguf").parameters == sum(weights.numel() for weights in model.parameters())
     assert (sizes.layers, sizes.heads, sizes.context_length, sizes.vocabulary) == (3, 4, 256, 260)
     assert (facts.names, facts.quantisation, facts.chat_template) == (("Tiny", "m.gguf"), "F32", None)
@@ -54,7 +55,8 @@ def test_facts_are_those_of_the_model(tmp_path, architecture):
 
 
 def test_smollm2_is_known_before_its_weights_are_read():
-    facts, sizes = read_facts(SMOLLM2), read_hyperparameters(read_header(SMOLLM2))
+    header = read_header(SMOLLM2)
+    facts, sizes = facts_of(header), read_hyperparameters(header)
     assert (sizes.layers, sizes.heads, sizes.context_length, facts.quantisation) == (30, 9, 8192, "Q4_1")
     info = rauq.inspect_model(SMOLLM2)
     assert (info.architecture, info.parameters) == ("LlamaForCausalLM", 134_515_008)
@@ -162,7 +164,7 @@ def test_an_unsupported_entry_is_named(tmp_path, case):
     architecture, entries = REFUSED_ENTRIES[case]
     save_gguf(tmp_path / "m.gguf", architecture, entries=entries)
     with pytest.raises(UnsupportedModel) as refused:
-        read_facts(tmp_path / "m.gguf")
+        facts_of(read_header(tmp_path / "m.gguf"))
     assert any(key in str(refused.value) for key in entries)
     with pytest.raises(UnsupportedModel):
         config_of(tmp_path / "m.gguf")
@@ -184,7 +186,7 @@ def test_an_unsupported_tensor_is_named(tmp_path, case):
     architecture, tensors = REFUSED_TENSORS[case]
     save_gguf(tmp_path / "m.gguf", architecture, tensors=tensors)
     with pytest.raises(UnsupportedModel) as refused:
-        read_facts(tmp_path / "m.gguf")
+        facts_of(read_header(tmp_path / "m.gguf"))
     assert all(name in str(refused.value) for name in tensors)
 
 
@@ -212,7 +214,7 @@ CONTRADICTIONS = {
 def test_a_file_that_contradicts_itself_is_damaged(tmp_path, case):
     save_gguf(tmp_path / "m.gguf", **CONTRADICTIONS[case])
     with pytest.raises(ModelNotFound, match="not a usable GGUF file"):
-        read_facts(tmp_path / "m.gguf")
+        facts_of(read_header(tmp_path / "m.gguf"))
 
 
 @pytest.mark.parametrize(
@@ -222,13 +224,13 @@ def test_a_file_that_contradicts_itself_is_damaged(tmp_path, case):
 def test_other_than_a_language_model_is_refused(tmp_path, entries, said):
     save_gguf(tmp_path / "m.gguf", entries=entries)
     with pytest.raises(UnsupportedModel, match=said):
-        read_facts(tmp_path / "m.gguf")
+        facts_of(read_header(tmp_path / "m.gguf"))
 
 
 def test_a_projector_is_known_by_its_name(tmp_path):
     save_gguf(tmp_path / "mmproj-model.gguf")
     with pytest.raises(UnsupportedModel, match="image projector"):
-        read_facts(tmp_path / "mmproj-model.gguf")
+        facts_of(read_header(tmp_path / "mmproj-model.gguf"))
 
 
 def test_an_unknown_architecture_lists_those_that_can_be_read(tmp_path):
@@ -236,13 +238,13 @@ def test_an_unknown_architecture_lists_those_that_can_be_read(tmp_path):
     data = (tmp_path / "m.gguf").read_bytes().replace(b"llama", b"lmama")
     (tmp_path / "m.gguf").write_bytes(data)
     with pytest.raises(UnsupportedModel) as refused:
-        read_facts(tmp_path / "m.gguf")
+        facts_of(read_header(tmp_path / "m.gguf"))
     assert all(name in str(refused.value) for name in ("lmama", *ARCHITECTURES))
 
 
 def test_the_mix_of_types_stands_in_for_a_missing_file_type(tmp_path):
     save_gguf(tmp_path / "m.gguf")
-    assert read_facts(tmp_path / "m.gguf").quantisation == "F32"
+    assert facts_of(read_header(tmp_path / "m.gguf")).quantisation == "F32"
 
 
 def test_nothing_is_logged_of_a_config(tmp_path, caplog):
