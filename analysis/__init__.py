@@ -1,6 +1,6 @@
 """Sets of answers: a data set is scored into a run, and a run gives tables and findings.
 
-Everything is imported on first use, so that `import analysis` loads neither pandas nor a model.
+Everything is imported on first use, so that `from rauq import analysis` loads neither pandas nor a model.
 """
 
 from importlib import import_module
@@ -11,21 +11,40 @@ if TYPE_CHECKING:
     from analysis.datasets.example import DataSet, Example
     from analysis.datasets.rows import data_set
     from analysis.one_answer.figures import plot
+    from analysis.runs.library import bundled_folder
     from analysis.runs.opened import Run, open_run
+    from analysis.runs.traces import traces_of
     from analysis.scoring import score, score_run
+    from analysis.stores import local_copy
 
-__all__ = ["Columns", "DataSet", "Example", "Run", "data_set", "open_run", "plot", "score", "score_run"]
+__all__ = [
+    "Columns",
+    "DataSet",
+    "Example",
+    "Run",
+    "bundled_folder",
+    "data_set",
+    "local_copy",
+    "open_run",
+    "plot",
+    "score",
+    "score_run",
+    "traces_of",
+]
 
 _AT_FIRST_USE = {
     "Columns": ".datasets.columns",
     "DataSet": ".datasets.example",
     "Example": ".datasets.example",
     "Run": ".runs.opened",
+    "bundled_folder": ".runs.library",
     "data_set": ".datasets.rows",
+    "local_copy": ".stores",
     "open_run": ".runs.opened",
     "plot": ".one_answer.figures",
     "score": ".scoring",
     "score_run": ".scoring",
+    "traces_of": ".runs.traces",
 }
 
 

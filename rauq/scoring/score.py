@@ -147,24 +147,34 @@ class ShownHead:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Score:
-    """The uncertainty of one answer of N tokens, with all its steps, over the Lw layers of the window.
+    """The uncertainty of one answer of N tokens, with all steps of Algorithm 1, over the Lw layers used by RAUQ.
 
-    `uncertainty`: higher is less certain; nats for the logarithmic aggregations. `settings`: with signal and alpha
-    filled in. `layers`: absolute indices. `heads` (Lw,): the head selected in each, the first of the five for "top5",
-    -1 for "mean". `margins` (Lw,): its mean weight minus the best other head's; nan for "mean" and for one token.
-    `layer_scores` (Lw,): u_l. `layer`: the one that gives the score, None for mean and median and where it is nan.
+    An undefined value is nan, and `reasons` says why.
 
-    `signal` (N,); `attention` (Lw, N - 1) of the selected heads on the previous token; `confidence` (Lw, N): c_l(y_i);
-    `reference_confidence` (Lw, N): r, the confidence of a fully confident model.
-
-    `contributions` (N,) sum to the score. `collapse` (N,) is log r - log c in nats, and `collapse_shares` (N, 2) the
-    shares of signal and attention, which sum to it. All three are those of the layer that gives the score. With the
-    mean over layers they are means over layers; with the median they are undefined.
-    `span`: the tokens of the part that was scored, as (start, stop); values of tokens outside it are nan. `trace` is
-    the answer that was scored; None for bare arrays. `by`: RAUQ, or the largest surprisal (`score_surprisal`), with
-    which no layer gives the score, and `collapse` is the surprisal of the tokens that are compared.
-    `shown`: another head, which was chosen to be shown, and has `contributions` and `collapse` (`show_head`).
-    Undefined is nan, and `reasons` says why.
+    Attributes:
+        uncertainty: The score; higher is less certain. In nats for the logarithmic aggregations.
+        settings: The settings of the score, with signal and alpha filled in.
+        layers: Absolute indices of the Lw layers used, ascending from 0.
+        heads: (Lw,) The head selected in each layer; the first of the five for "top5", -1 for "mean".
+        margins: (Lw,) Mean attention of the selected head minus that of the best other head; nan for "mean" and for an
+            answer of one token.
+        layer_scores: (Lw,) Uncertainty u_l of each layer, in the unit of the score.
+        layer: The layer that gives the score; None for mean and median over layers, and where the score is nan.
+        signal: (N,) The signal that enters the recurrence: probability, or the one made of entropy.
+        attention: (Lw, N - 1) Weight of the selected head on the previous token; column t belongs to token t + 1.
+        confidence: (Lw, N) Confidence c of each token.
+        reference_confidence: (Lw, N) Confidence r of a fully confident model: the same recurrence with the largest
+            signal and the mean attention of the head.
+        contributions: (N,) What each token adds to the score; they sum to it.
+        collapse: (N,) log r - log c, in nats: this project's measure, not the paper's.
+        collapse_shares: (N, 2) The shares of signal and of attention in the collapse; they sum to it.
+        reasons: Why a value of the same name is nan somewhere; an empty string where it is defined.
+        span: Start and stop of the tokens that were scored; values of tokens outside are nan.
+        trace: The answer that was scored; None for bare arrays.
+        by: rauq; or surprisal, with which `collapse` holds the surprisals that are compared (`score_surprisal`).
+        shown: Another head that was chosen to be shown, which `contributions` and `collapse` then belong to
+            (`show_head`); None: they belong to the layer that gives the score. For the mean over layers they are means
+            over layers, for the median they are undefined.
     """
 
     uncertainty: float

@@ -58,25 +58,45 @@ class Alternative(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Trace:
-    """One prompt and its answer, with log-probabilities and the band of attention (DESIGN sections 3 to 5).
+    """One prompt and its answer, with probabilities and attention: everything that scoring needs.
 
-    M prompt tokens, N answer tokens (end and stop tokens included), L layers that have attention, H query heads.
-    `logprobs` and `entropies` (N,) are in nats, from the raw logits. `attention` (L, H, N + 1, K) holds weights:
-    0 where the model masks the key, nan before the sequence and in rows that were not captured. K is 8, or the
-    `offsets` that were asked for.
-    `prompt` is the text that was answered: of `messages`, the content of the last one. `prompt_form` says
-    how the prompt was given; "templated" is a text that already contained its chat template, so none was applied.
-    `template_options` are variables that the chat template was given.
-    `extras` are arrays that were asked for by name (`rauq.trace.extras`); a file may hold others.
-    `wrong` are the answer tokens, ascending from 0, that the user marked: `dataclasses.replace(trace, wrong=(2, 3))`.
-    `thinking` are the answer tokens between the model's thinking marks, marks included, as (start, stop), stop
-    exclusive; None where there are none (`rauq.trace.parts`). `sampling` says how the answer was sampled; None: it is
-    greedy, or it was given. `dtype` is that of the computation, `quantisation` how a GGUF file stores the weights, such
-    as Q4_K_M, or how they were quantised when loaded; "" where neither is known. `adapter` is what was
-    applied to the weights, such as a LoRA; "" for none.
-    `attribution` says how weights were attributed that stand in place of attention (`LanguageModel.attribute`); then
-    `layers` are the attributed ones alone, K is 1, and `extras` is empty. None: the weights are attention.
-    The arrays are read-only views of those that were given: nothing is copied, and those stay as they are.
+    M prompt tokens, N answer tokens (end and stop tokens included), L layers that have attention, H query heads a
+    layer, K keys back. The arrays are read-only views of those that were given; nothing is copied.
+
+    Attributes:
+        prompt: The text that was answered; of `messages`, the content of the last one.
+        model: Name of the model.
+        revision: Its commit on the hub, or the sha256 of its file.
+        kind: base or instruct.
+        chat_applied: Whether the chat template was applied to the prompt.
+        stop_reason: eos, stop, length or cancelled; given for an answer that was read.
+        layers: Absolute indices of the L layers that have attention, ascending from 0.
+        num_layers: All layers of the model, those without attention included.
+        vocab_size: Width of the logits.
+        prompt_ids: (M,) Token ids that the model was given.
+        answer_ids: (N,) Token ids of the answer.
+        answer_tokens: N texts, which joined are the answer.
+        pieces: N byte strings: the bytes of each token, which may be part of a character.
+        logprobs: (N,) Log-probability of each token in nats, from the raw logits.
+        entropies: (N,) Entropy in nats of the distribution over the vocabulary before each token.
+        alternatives: For each token, the most probable ones in its place: id, text, log-probability in nats.
+        attention: (L, H, N + 1, K) Weights from 0 to 1. Row r is the query that predicts answer token r, the last row
+            that of the last token; band k is the key k positions back. 0 where the model masks the key, nan before the
+            sequence and in rows that were not captured. K is 8, or the `offsets` that were asked for.
+        extras: Arrays that were asked for by name (`rauq.trace.extras`).
+        wrong: Answer tokens that the user marked as incorrect, ascending from 0.
+        thinking: Start and stop (exclusive) of the tokens between the model's thinking marks, marks included; None
+            where there are none.
+        sampling: How the answer was sampled; None for greedy decoding, and for answers that were given.
+        messages: The conversation, for a prompt of messages.
+        prompt_form: How the prompt was given: text, ids, messages, or templated for a text that already contained
+            its chat template.
+        template_options: Variables that the chat template was given.
+        dtype: Precision of the computation; empty where it is not known.
+        quantisation: How the weights were quantised, such as Q4_K_M; empty where they were not, or it is not known.
+        adapter: What was applied to the weights, such as a LoRA; empty for none.
+        attribution: How weights were attributed that stand in place of attention (`LanguageModel.attribute`): then
+            `layers` are the attributed ones, K is 1, and `extras` is empty. None: the weights are attention.
     """
 
     prompt: str

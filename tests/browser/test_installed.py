@@ -10,6 +10,8 @@ import signal
 import socket
 import subprocess
 import sys
+import sysconfig
+import venv
 from contextlib import contextmanager
 from email.parser import Parser
 from pathlib import Path
@@ -21,6 +23,8 @@ from benchmarks.support import server
 from tests.browser.typing import enter
 
 ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted((ROOT / "docs").glob("*.md"))
+RUN_DOCUMENTS = ROOT / "tests" / "run_documents.py"
 # Without compression, which takes most of the time and changes no file.
 BUILD = """
 import os, sys, tarfile, zlib
@@ -53,15 +57,30 @@ CSV = f"prompt,reference\n{ROWS}{ROWS}"
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """A folder with the installed package, and nothing of the repository."""
+def python(tmp_path_factory):
+    """Of an environment with the installed package, the packages of this one, and nothing of the repository."""
     place = tmp_path_factory.mktemp("wheel")
     built = subprocess.run([sys.executable, "-c", BUILD, place], cwd=ROOT, check=True, capture_output=True, text=True)
     options = ("--no-deps", "--no-index", "--no-compile", "--quiet", "--disable-pip-version-check")
     wheel = place / built.stdout.splitlines()[-1]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, "--target", place / "site", wheel], check=True)
-    (place / "site" / "sitecustomize.py").write_text(READ_ONLY.format(site=str(place / "site" / "rauq")))
-    return place / "site"
+    venv.create(place / "venv")
+    python = place / "venv" / "bin" / "python"
+    site = site_of(python)
+    (site / "others.pth").write_text(sysconfig.get_path("purelib"))
+    subprocess.run([python, "-m", "pip", "install", *options, wheel], check=True, env=environment())
+    (site / "sitecustomize.py").write_text(READ_ONLY.format(site=str(site / "rauq")))
+    return python
+
+
+def site_of(python):
+    """Where its packages are."""
+    return Path(sysconfig.get_path("purelib", vars={"base": str(python.parents[1])}))
+
+
+@pytest.fixture
+def site(python):
+    """The folder of the installed package."""
+    return site_of(python)
 
 
 @pytest.fixture
@@ -76,26 +95,22 @@ def folder(tmp_path):
     return tmp_path
 
 
-def environment(site):
-    return {**os.environ, "PYTHONPATH": str(site)}
+def environment():
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
-def command(site, *arguments):
-    return [sys.executable, str(site / "bin" / "rauq"), *arguments]
-
-
-def ran(site, folder, *arguments):
+def ran(python, folder, *arguments):
     return subprocess.run(
-        command(site, *arguments), cwd=folder, env=environment(site), capture_output=True, text=True, check=True
+        [python, *arguments], cwd=folder, env=environment(), capture_output=True, text=True, check=True
     ).stdout
 
 
 @contextmanager
-def serving(site, folder, *arguments):
+def serving(python, folder, *arguments):
     port = server._free_port()
-    asked = command(site, *arguments, "--port", str(port))
+    asked = [python, python.with_name("rauq"), *arguments, "--port", str(port)]
     with subprocess.Popen(
-        asked, cwd=folder, env=environment(site), stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
+        asked, cwd=folder, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
     ) as process:
         try:
             server._until_healthy(f"http://127.0.0.1:{port}/_stcore/health", process)
@@ -110,7 +125,8 @@ def is_open(port, address):
 
 
 def test_the_wheel_adds_one_package_with_its_types(site):
-    assert {path.name for path in site.iterdir()} - {"sitecustomize.py"} == {"bin", "rauq", "rauq-0.1.0.dist-info"}
+    of_the_environment = {"sitecustomize.py", "others.pth"}
+    assert {path.name for path in site.iterdir()} - of_the_environment == {"rauq", "rauq-0.1.0.dist-info"}
     assert (site / "rauq" / "py.typed").exists()
     facts = Parser().parsestr((site / "rauq-0.1.0.dist-info" / "METADATA").read_text())
     assert (facts["Name"], facts["Requires-Python"]) == ("rauq", ">=3.11")
@@ -127,15 +143,9 @@ def test_every_import_of_the_wheel_is_in_it(site):
 
 
 @pytest.fixture
-def says(site, folder):
+def says(python, folder):
     """What a program prints that runs in the folder."""
-
-    def run(code):
-        asked = [sys.executable, "-P", "-c", code]
-        done = subprocess.run(asked, cwd=folder, env=environment(site), capture_output=True, text=True, check=True)
-        return done.stdout.split()
-
-    return run
+    return lambda code: ran(python, folder, "-P", "-c", code).split()
 
 
 def test_the_library_imports_and_leaves_pythons_path_alone_and_inspect_scores_an_answer(says):
@@ -182,14 +192,25 @@ def test_messages_name_the_command_that_is_installed(site):
     assert [path for path in (site / "rauq").rglob("*.py") if named.search(path.read_text())] == []
 
 
-def test_score_answers_ten_rows(site, folder):
-    said = ran(site, folder, "score", "--model", "atlas", "--data", "ten.csv", "--max-new-tokens", "2", "--out", "run")
+def test_score_answers_ten_rows(python, folder):
+    options = ("--model", "atlas", "--data", "ten.csv", "--max-new-tokens", "2", "--out", "run")
+    said = ran(python, folder, python.with_name("rauq"), "score", *options)
     assert "RAUQ" in said
     assert (folder / "run" / "manifest.json").exists()
 
 
-def test_the_app_starts_a_job_from_its_page_and_ends_with_its_command(site, folder, page):
-    with serving(site, folder, "app") as port:
+def test_the_examples_of_all_documents_run(python, tmp_path):
+    said = ran(python, tmp_path, "-P", RUN_DOCUMENTS, tmp_path, *DOCUMENTS)
+    parts = dict(part.split("\n", 1) for part in said.split("== ")[1:])
+    assert list(parts) == [path.name for path in DOCUMENTS]
+    assert {"answer", "quality", "rauq", "weakest_token"} <= set(parts["own_method.md"].split())
+    assert "Weakest token" in parts["own_method.md"]  # on the command line
+    assert parts["data_frames.md"].startswith("2 rows; () 2 of 2 rows have a reference of at most 5 words")
+    assert "own_quality" in (tmp_path / "data_frames" / "run" / "manifest.json").read_text()
+
+
+def test_the_app_starts_a_job_from_its_page_and_ends_with_its_command(python, folder, page):
+    with serving(python, folder, "app") as port:
         assert not is_open(port, "127.0.0.2")  # the foreign settings would open it to other hosts
         page.goto(f"http://127.0.0.1:{port}/runs?view=new")
         upload = {"name": "ten.csv", "mimeType": "text/csv", "buffer": CSV.encode()}
