@@ -140,12 +140,12 @@ def test_overlapping_captures_of_one_model_do_not_mix():
 def test_a_thread_that_captures_does_not_record_another_threads_plain_run():
     lm = tiny_language_model(named("llama"))
     feed = TappedSession(lm.model, [0])
-    captured = threading.get_ident()
+    captured, plain = threading.get_ident(), torch.tensor([[7, 8, 9]])
     with ThreadPoolExecutor(1) as pool:
 
         def run_beside(*_) -> None:
             if threading.get_ident() == captured:
-                pool.submit(lm.model, input_ids=torch.tensor([[7, 8, 9]])).result(timeout=60)
+                pool.submit(lm.model, input_ids=plain).result(timeout=60)
 
         hook = lm.model.register_forward_pre_hook(run_beside)
         with torch.inference_mode():
