@@ -18,7 +18,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check image-check robustness check weight format bench bench-coverage bench-written bench-peers atlas chromium clean
+.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check image-check robustness check weight format bench bench-coverage bench-suite bench-written bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ bench: setup chromium smollm2 ## Run all measurements and keep the results
 
 bench-coverage: setup ## Simulate what the app says of intervals and claims; takes long
 	$(RUN) benchmarks coverage --record
+
+bench-suite: setup ## Where the time of the tests goes
+	$(RUN) benchmarks suite --record
 
 bench-written: setup ## Compare what finds errors in written answers; takes half an hour, and both packaged models
 	$(RUN) benchmarks written --record

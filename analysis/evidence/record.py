@@ -193,6 +193,7 @@ ROBUSTNESS = (
     Subject("ray", "Ray"),
     Subject("faults", "Faults"),
     Subject("safety", "Hostile text"),
+    Subject("suite", "Tests"),
     Subject("dependencies", "Dependencies"),
 )
 SUBJECTS = (*RESULTS, *MODELS, *REFERENCE, *SPEED, *ROBUSTNESS)
