@@ -5,7 +5,6 @@ folder of its script on Python's path, where `rauq/trace` would hide the module 
 """
 
 import ast
-import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -21,13 +20,6 @@ PLACES = {
     ".streamlit": "rauq/web/.streamlit",
 }
 MOVED = {"analysis": "rauq.analysis", "pages": "rauq.web.pages"}
-# Commands that messages name, as they are with the wheel: the first that matches stands.
-COMMANDS = (
-    (re.compile(r"python -m pages\.ui\.host\.server\b"), "rauq host"),
-    (re.compile(r"python -m (?:analysis|rauq)\b(?!\.)"), "rauq"),
-    (re.compile(r"python -m analysis\."), "python -m rauq.analysis."),
-    (re.compile(r"pip install -r requirements-extra\.txt"), "pip install 'rauq[data,judges]'"),
-)
 
 
 class WheelHook(BuildHookInterface):
@@ -61,7 +53,7 @@ def _copy(source: Path, place: Path) -> None:
 
 
 def rewritten(source: str) -> str:
-    """A module with the imports and commands of the wheel.
+    """A module with the imports of the wheel.
 
     Raises:
         ValueError: a package is imported whole, so that its new name would have to be used further down as well.
@@ -75,7 +67,4 @@ def rewritten(source: str) -> str:
         if isinstance(node, ast.ImportFrom) and node.module and (top := node.module.partition(".")[0]) in MOVED:
             start, line = node.col_offset, lines[node.lineno - 1]
             lines[node.lineno - 1] = line[:start] + line[start:].replace(f"from {top}", f"from {MOVED[top]}", 1)
-    text = "".join(lines)
-    for pattern, replacement in COMMANDS:
-        text = pattern.sub(replacement, text)
-    return text
+    return "".join(lines)

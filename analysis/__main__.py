@@ -1,4 +1,4 @@
-"""`python -m analysis score|report|convert ...`."""
+"""The command line of answer sets, run as a module."""
 
 import sys
 

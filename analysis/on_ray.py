@@ -30,6 +30,7 @@ from analysis.runs.manifest import LONGEST_REASON, Machine, Manifest, Started
 from analysis.runs.shard import Failed, shard_files
 from analysis.runs.work import Made, Ready, Source, Undone, made, ready
 from rauq.errors import InvalidInput, MissingPackage, RunError
+from rauq.layout import EXTRAS_COMMAND
 
 LOCAL, _PREFIX = "ray", "ray://"
 MOST_PER_GPU = 64
@@ -91,7 +92,7 @@ def ray_source(address: str, *, models_per_gpu: int = 1) -> Source:
         raise InvalidInput(message)
     place = None if address == LOCAL else _host_and_port(address)
     if find_spec("ray") is None:
-        message = "--on needs Ray: pip install -r requirements-extra.txt"
+        message = f"--on needs Ray: {EXTRAS_COMMAND}"
         raise MissingPackage(message)
     return partial(_answered, place, models_per_gpu)
 

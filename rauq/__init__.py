@@ -5,10 +5,9 @@ are imported on first use, so scoring and reading traces do not load it. `rauq.a
 """
 
 from importlib import import_module
-from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
+from rauq import layout
 from rauq.checkpoints.folders import Installed, cached_models, installed_models, local_models
 from rauq.checkpoints.named import NAMED_MODELS, NamedModel, get_model
 from rauq.errors import (
@@ -23,7 +22,6 @@ from rauq.errors import (
     TraceFileError,
     UnsupportedModel,
 )
-from rauq.layout import ANALYSIS, ROOT
 from rauq.scoring.score import Score, Scores, score, score_arrays, score_many
 from rauq.scoring.settings import Settings
 from rauq.scoring.surprisal import score_surprisal
@@ -123,20 +121,11 @@ _AT_FIRST_USE = {
 
 def __getattr__(name: str) -> object:
     if name == "analysis":
-        return _analysis()
+        return layout.analysis()
     if name not in _AT_FIRST_USE:
         message = f"module 'rauq' has no attribute {name!r}"
         raise AttributeError(message)
     return getattr(import_module(_AT_FIRST_USE[name]), name)
-
-
-def _analysis() -> ModuleType:
-    """The package of answer sets; in the repository, a folder of the user's could have its name."""
-    found = import_module(ANALYSIS)
-    if ROOT.resolve() not in Path(found.__file__ or "").resolve().parents:
-        message = f"{found.__file__ or ANALYSIS} is no part of rauq. Run Python in a folder without {ANALYSIS}."
-        raise ImportError(message)
-    return found
 
 
 def __dir__() -> list[str]:

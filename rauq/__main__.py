@@ -1,4 +1,4 @@
-"""`python -m rauq`, which is the command `rauq`."""
+"""The command `rauq`, run as a module."""
 
 import sys
 

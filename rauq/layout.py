@@ -1,12 +1,14 @@
-"""Where the other parts of the project are, and how another Python process finds them.
+"""Where the other parts of the project are, how another Python process finds them, and what a user types.
 
-An installed package holds them, the repository has them beside it.
+An installed package holds them and comes with a command; the repository has them beside it, and its modules are run.
 """
 
 import os
 import sys
 import sysconfig
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 _PACKAGE = Path(__file__).parent
 _IS_INSTALLED = (_PACKAGE / "analysis" / "__init__.py").is_file()
@@ -14,7 +16,27 @@ _IS_INSTALLED = (_PACKAGE / "analysis" / "__init__.py").is_file()
 ROOT = _PACKAGE.parent  # the folder in which Python finds rauq
 ANALYSIS = "rauq.analysis" if _IS_INSTALLED else "analysis"
 APP = (_PACKAGE / "web" if _IS_INSTALLED else ROOT) / "app.py"
+DOCUMENTS = APP.parent / "docs"
 HOST = f"{'rauq.web.' if _IS_INSTALLED else ''}pages.ui.host.server"
+
+# What messages say that a user can type in a shell.
+RAUQ_COMMAND = "rauq" if _IS_INSTALLED else "python -m rauq"
+ANALYSIS_COMMAND = "rauq" if _IS_INSTALLED else "python -m analysis"
+HOST_COMMAND = "rauq host" if _IS_INSTALLED else f"python -m {HOST}"
+EXTRAS_COMMAND = "pip install 'rauq[data,judges]'" if _IS_INSTALLED else "pip install -r requirements-extra.txt"
+
+
+def analysis() -> ModuleType:
+    """The package of answer sets, which stands on rauq and is therefore loaded only where a user asks for it.
+
+    Raises:
+        ImportError: a folder of the user's has its name.
+    """
+    found = import_module(ANALYSIS)
+    if ROOT.resolve() not in Path(found.__file__ or "").resolve().parents:
+        message = f"{found.__file__ or ANALYSIS} is no part of rauq. Run Python in a folder without {ANALYSIS}."
+        raise ImportError(message)
+    return found
 
 
 def command(module: str, *arguments: str) -> list[str]:

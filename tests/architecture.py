@@ -16,6 +16,21 @@ _CONVERTER = "analysis/quality/convert.py"
 _EXPORTS = "analysis/exports/csv_text.py"
 _NO_EXPORT = ("training/", "benchmarks/")  # commands of developers
 _DRAWN_ERROR = re.compile(r"(?!without_folders)[\w.]+\(str\(error\)\)")
+_LAYOUT = "rauq/layout.py"
+_LOADERS = {"import_module", "importlib.import_module", "__import__"}
+
+LOADED_BY_NAME = {
+    "rauq/__init__.py": "its own modules, at first use",
+    "rauq/layout.py": "analysis, which stands on rauq: for `rauq.analysis`, and for figures of a trace or score",
+    "rauq/cli/main.py": "the module of a command, which is in analysis for commands of sets of answers",
+    "analysis/__init__.py": "its own modules, at first use",
+    "analysis/cli/own_methods.py": "the methods that a user names on the command line",
+    "analysis/on_ray.py": "Ray, an optional package without types",
+    "analysis/report/export.py": "clients of other tools, which are optional packages without types",
+    "benchmarks/__main__.py": "a measurement; some are in tests, with whose models and inputs they measure",
+    "benchmarks/coverage/__init__.py": "the modules of its own folder that have simulations",
+}
+_TYPED = re.compile(r"python -m (?:rauq|analysis|pages)\b|requirements-extra")
 _CSV_WRITERS = {"to_csv", "writer", "DictWriter"}
 
 
@@ -44,6 +59,27 @@ def unguarded_errors(sources: Sources) -> list[str]:
         for path, text in sources.items()
         for node in ast.walk(ast.parse(text))
         if path.startswith("pages/") and isinstance(node, ast.Call) and _DRAWN_ERROR.fullmatch(ast.unparse(node))
+    ]
+
+
+def loaded_by_name(sources: Sources) -> list[str]:
+    """Import-linter sees no import by a string, so each file that has one is named, with what it loads."""
+    return [
+        f"{path}:{node.lineno}: {ast.unparse(node)}: import it, or state in tests/architecture.py what is loaded"
+        for path, text in sources.items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in _LOADERS and path not in LOADED_BY_NAME
+    ]
+
+
+def typed_commands(sources: Sources) -> list[str]:
+    """With pip, a user types other commands than in the repository: rauq/layout.py alone knows which."""
+    return [
+        f"{path}:{number}: {found[0]} is named; take the command from {_LAYOUT}"
+        for path, text in sources.items()
+        if path.startswith(("app.py", "pages/", "analysis/", "rauq/")) and path != _LAYOUT
+        for number, line in enumerate(text.splitlines(), 1)
+        if (found := _TYPED.search(line))
     ]
 
 

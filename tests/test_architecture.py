@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import __main__ as runner
 from tests import architecture
 from tests.imports import imported_after
 
@@ -95,9 +96,22 @@ def test_wrong_import_is_found(path, said):
     assert WRONG[path][1] in said
 
 
-@pytest.mark.parametrize("rule", [architecture.forbidden, architecture.hidden_torch, architecture.unguarded_errors])
+RULES = ("forbidden", "hidden_torch", "loaded_by_name", "typed_commands", "unguarded_errors")
+
+
+@pytest.mark.parametrize("rule", RULES)
 def test_the_product_keeps_the_rules(rule, product):
-    assert rule(product) == []
+    assert getattr(architecture, rule)(product) == []
+
+
+def test_what_loads_by_name_is_stated_once_and_is_there(product):
+    stated = {path: product[path] for path in architecture.LOADED_BY_NAME}
+    assert [path for path, text in stated.items() if not re.search(r"import_module\(|__import__\(", text)] == []
+
+
+def test_a_measurement_that_is_loaded_by_name_is_a_module():
+    files = [ROOT / name.replace(".", "/") for name in runner.MEASUREMENTS.values()]
+    assert [file for file in files if not (file.with_suffix(".py").is_file() or (file / "__init__.py").is_file())] == []
 
 
 def test_no_file_is_long(product):
@@ -175,6 +189,20 @@ def test_converter_alone_may_read_pickled_weights():
 def test_an_error_with_folders_is_found(source):
     assert len(architecture.unguarded_errors({"pages/ui/runs/listing.py": source})) == 1
     assert architecture.unguarded_errors({"analysis/cli/score.py": source}) == []
+
+
+@pytest.mark.parametrize("source", ["import_module(name)", "importlib.import_module(name)", "__import__('rauq')"])
+def test_an_import_by_a_string_is_found(source):
+    assert len(architecture.loaded_by_name({"rauq/scoring/score.py": source})) == 1
+    assert architecture.loaded_by_name({"rauq/layout.py": source}) == []
+
+
+@pytest.mark.parametrize(
+    "source", ["'python -m rauq models'", "'python -m analysis score'", "'pip install -r requirements-extra.txt'"]
+)
+def test_a_command_in_a_message_is_found(source):
+    assert len(architecture.typed_commands({"pages/ui/runs/listing.py": source})) == 1
+    assert architecture.typed_commands({"rauq/layout.py": source, "training/run.py": source}) == []
 
 
 def test_exports_alone_write_csv():

@@ -1,4 +1,4 @@
-"""`python -m analysis attribute`: RAUQ (LIG) on answers of a run, an estimate before, and a line for each answer."""
+"""`rauq attribute`: RAUQ (LIG) on answers of a run, an estimate before, and a line for each answer."""
 
 import argparse
 import time

@@ -1,4 +1,4 @@
-"""`python -m analysis idf`: count in how many documents each token of a model's vocabulary is."""
+"""`rauq idf`: count in how many documents each token of a model's vocabulary is."""
 
 import argparse
 import sys

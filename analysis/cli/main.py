@@ -1,4 +1,4 @@
-"""The command line of answer sets: `python -m analysis score`, and what is made of its runs.
+"""The command line of answer sets: `rauq score`, and what is made of its runs.
 
 Exit codes: 0 done, 1 known error, 2 invalid input, 130 stopped by the user, 143 terminated. Results go
 to standard output, progress and errors to standard error. What loads torch or pandas is imported when it is needed.
@@ -14,6 +14,7 @@ from analysis.cli.score_options import add_score_options, run_place
 from rauq.cli.commands import DONE, KNOWN_ERROR, Parser, exit_code, named_model, say
 from rauq.errors import InvalidInput
 from rauq.labels import running
+from rauq.layout import ANALYSIS_COMMAND
 
 _PROGRESS_EVERY = 1_000  # shards
 
@@ -52,7 +53,7 @@ def _local_path(text: str) -> Path:
 
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
-        prog="python -m analysis", description="Score a data set with RAUQ, and compare correct with incorrect answers."
+        prog=ANALYSIS_COMMAND, description="Score a data set with RAUQ, and compare correct with incorrect answers."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     score = commands.add_parser("score", help="generate and score answers to a data set")

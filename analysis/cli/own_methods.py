@@ -35,8 +35,8 @@ def is_own(word: str) -> bool:
 def load_own(words: Sequence[str], *, seconds: float | None = None) -> Own:
     """Import the methods of the user's own among these words, since its user names them in this command.
 
-    Python finds a module as any other; `python -m analysis` looks into the current folder first. What a run's manifest
-    names is never imported.
+    Python finds a module as any other; the command line, run as a module, looks into the current folder first. What a
+    run's manifest names is never imported.
 
     Raises:
         InvalidInput: a host, a word that is not module:attribute, a module that is not found or fails, or an attribute

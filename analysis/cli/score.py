@@ -1,4 +1,4 @@
-"""`python -m analysis score`: prepare a run or resume one, show its progress, and print what came out.
+"""`rauq score`: prepare a run or resume one, show its progress, and print what came out.
 
 `--methods my_module:my_method` names a method of the user's own, which is imported.
 """

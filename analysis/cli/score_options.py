@@ -1,9 +1,10 @@
-"""The options of `python -m analysis score`."""
+"""The options of `rauq score`."""
 
 import argparse
 from pathlib import Path
 
 from rauq.cli.commands import add_model_options, add_stop_options
+from rauq.layout import ANALYSIS_COMMAND
 
 
 def run_place(text: str) -> Path | str:
@@ -106,7 +107,7 @@ def add_score_options(score: argparse.ArgumentParser) -> None:
     how.add_argument("--nli", metavar="M", help="hub id or folder of a model for natural-language inference")
     how.add_argument("--similarity", metavar="M", help="hub id or folder of a sentence-similarity model")
     how.add_argument("--tagger", metavar="M", help="name or folder of a spaCy model that finds keywords")
-    how.add_argument("--idf", type=Path, metavar="FILE", help="document frequencies from python -m analysis idf")
+    how.add_argument("--idf", type=Path, metavar="FILE", help=f"document frequencies from {ANALYSIS_COMMAND} idf")
     how.add_argument(
         "--quality",
         metavar="ID",

@@ -1,4 +1,4 @@
-"""`python -m analysis train` and `supervised`: fit supervised methods on the answers of runs.
+"""`rauq train` and `supervised`: fit supervised methods on the answers of runs.
 
 `train` saves one detector; `supervised` judges methods on unseen answers, and writes the tables.
 """

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from analysis.datasets.example import DataSet, Example, Rejected, sample
 from rauq.errors import DataSetNotFound, InvalidInput, MissingPackage, RauqError
+from rauq.layout import EXTRAS_COMMAND
 from rauq.trace.trace import Kind
 
 Row = Mapping[str, Any]
@@ -196,7 +197,7 @@ def _library() -> ModuleType:
     try:
         import datasets
     except ImportError as error:
-        message = "The paper's data sets need the datasets library: pip install -r requirements-extra.txt"
+        message = f"The paper's data sets need the datasets library: {EXTRAS_COMMAND}"
         raise MissingPackage(message) from error
     return datasets
 

@@ -15,6 +15,7 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig,
 from analysis.normalisation import split_sentences
 from rauq.checkpoints.loading import find_device
 from rauq.errors import ModelNotFound
+from rauq.layout import ANALYSIS_COMMAND
 
 TENSORS = "model.safetensors"
 _BATCH = 16
@@ -74,7 +75,7 @@ def open_weights(folder: Path | None, published: Published) -> Weights:
     Raises:
         ModelNotFound: they are not there, are another model's, or cannot be read.
     """
-    make = f"Make it once: python -m analysis convert {published.checkpoint} --out FOLDER."
+    make = f"Make it once: {ANALYSIS_COMMAND} convert {published.checkpoint} --out FOLDER."
     if folder is None:
         message = f"{published.name} needs the folder of its weights. {make}"
         raise ModelNotFound(message)

@@ -13,6 +13,7 @@ from analysis.normalisation import plain_text, plain_words
 from analysis.quality.judgement import Judgement, fact_spans, unclear, undefined
 from analysis.quality.wording import SHORT_YEAR, is_short_year, wording
 from rauq.errors import InvalidInput
+from rauq.layout import EXTRAS_COMMAND
 
 _ARTICLES = frozenset({"a", "an", "the"})
 _UNSPACED = r"\u3040-\u30ff\u3400-\u9fff"  # Japanese and Chinese: letter by letter, since no spaces part their words
@@ -43,7 +44,7 @@ def load_rouge_l() -> Callable[[str, str], float]:
         from rouge_score.rouge_scorer import RougeScorer
         from rouge_score.tokenizers import DefaultTokenizer
     except ImportError as error:
-        message = "ROUGE-L needs rouge-score: pip install -r requirements-extra.txt"
+        message = f"ROUGE-L needs rouge-score: {EXTRAS_COMMAND}"
         raise InvalidInput(message) from error
     tokenizer = DefaultTokenizer(use_stemmer=True)
     scorer = RougeScorer(["rougeL"], tokenizer=tokenizer)

@@ -24,7 +24,7 @@ Judge = Callable[[Sequence[Example], Sequence[str]], list[Judgement]]
 class Measure:
     """A measure of quality, higher is better.
 
-    `needs`: what an example has to have, and whether it takes `weights`, the folder that `python -m analysis convert`
+    `needs`: what an example has to have, and whether it takes `weights`, the folder that `rauq convert`
     makes. `source`: where it comes from. `judge`: loads what it takes, once, and returns the judge of many answers.
     """
 

@@ -33,6 +33,7 @@ from analysis.runs.shard import OFFSETS
 from analysis.stats import METRICS
 from analysis.tokens.figures import signals_chart
 from analysis.tokens.sentences import detection_caption, detection_sentence, place_sentence
+from rauq.layout import EXTRAS_COMMAND
 
 _WIDTH = 760  # pixels
 _SCALES = {"svg": 1, "png": 3}  # drawn in pixels, a figure is to be sharp in print
@@ -44,7 +45,7 @@ def write_pictures(drawings: Sequence[Drawing], folder: Path) -> str:
         import kaleido
         from kaleido.errors import BrowserClosedError, BrowserFailedError, ChromeNotFoundError
     except ImportError:
-        return "No SVG and PNG files: kaleido is missing. `pip install -r requirements-extra.txt` adds it."
+        return f"No SVG and PNG files: kaleido is missing. `{EXTRAS_COMMAND}` adds it."
     folder.mkdir(parents=True, exist_ok=True)
     wanted = [
         {

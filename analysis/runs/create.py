@@ -38,6 +38,7 @@ from analysis.runs.shard import ALIGNMENTS, LIGHT, OFFSETS
 from analysis.typed_json import parsed
 from rauq.checkpoints.kinds import AUTO
 from rauq.errors import InvalidInput, RunError
+from rauq.layout import ANALYSIS_COMMAND
 from rauq.methods.method import Need
 from rauq.methods.table import METHODS
 from rauq.scoring.settings import Settings, window
@@ -173,7 +174,7 @@ _FROM_ELSEWHERE: Mapping[Need, tuple[str, str]] = MappingProxyType(
         "nli": ("a model for natural-language inference", "--nli microsoft/deberta-large-mnli"),
         "similarity": ("a model of sentence similarity", "--similarity cross-encoder/stsb-roberta-large"),
         "keywords": ("a spaCy model that finds keywords", "--tagger en_core_web_sm"),
-        "idf": ("document frequencies of the model's tokens", "--idf FILE, made with python -m analysis idf"),
+        "idf": ("document frequencies of the model's tokens", f"--idf FILE, made with {ANALYSIS_COMMAND} idf"),
     }
 )
 """What has to be named, in words, and how to name it on the command line."""

@@ -20,7 +20,7 @@ from analysis.runs.manifest import Manifest, Request, cannot_write, read_manifes
 from analysis.runs.shard import answers_path
 from analysis.typed_json import parsed
 from rauq.errors import RunError
-from rauq.layout import command, environment
+from rauq.layout import ANALYSIS_COMMAND, command, environment
 
 if TYPE_CHECKING:
     from rauq.arguments import Cancel
@@ -242,7 +242,7 @@ def how_to_resume(folder: Path, request: Request) -> str:
     if request.own_quality or not all(note.module for note in request.own_methods):
         return f"To resume: call analysis.score_run with the same arguments and {str(folder)!r}"
     own = "".join(f" {note.module}" for note in request.own_methods)
-    return f"To resume: python -m analysis score --out {folder} --resume{' --methods' if own else ''}{own}"
+    return f"To resume: {ANALYSIS_COMMAND} score --out {folder} --resume{' --methods' if own else ''}{own}"
 
 
 def _remove_temporary_files(folder: Path) -> None:

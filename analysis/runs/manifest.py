@@ -22,6 +22,7 @@ from pydantic import Field
 from analysis.runs.own import DetectorFile, MethodId, OwnId, OwnMethod, OwnQuality, row_of
 from analysis.typed_json import parsed
 from rauq.errors import InvalidInput, ModelNotFound, RunError
+from rauq.layout import ANALYSIS_COMMAND
 from rauq.trace.file import MOST_ANSWER_TOKENS, MOST_BANDS, MOST_EXTRAS, MOST_HEADS, MOST_LAYERS, MOST_VOCABULARY
 from rauq.trace.trace import Kind
 
@@ -207,7 +208,7 @@ def read_manifest(folder: Path) -> Manifest:
         found = json.loads(content_of(folder / MANIFEST, largest=LARGEST_MANIFEST))
         schema = found.pop("schema")
     except FileNotFoundError as error:
-        message = f"{folder} is not a run: it has no {MANIFEST}. Give a folder that `python -m analysis score` wrote."
+        message = f"{folder} is not a run: it has no {MANIFEST}. Give a folder that `{ANALYSIS_COMMAND} score` wrote."
         raise RunError(message) from error
     except (OSError, ValueError, AttributeError, TypeError, KeyError, RecursionError) as error:
         message = f"{folder / MANIFEST} cannot be read ({error}). Restore it from a copy of the run."

@@ -23,6 +23,7 @@ from analysis.questions import hashes_of
 from rauq.detectors.detector import MOST_SETS, Detector
 from rauq.errors import InvalidInput, RunError
 from rauq.labels import shortened
+from rauq.layout import ANALYSIS_COMMAND
 from rauq.methods.method import NEEDS, Direction, Method, Need, Uncertainty
 from rauq.methods.table import METHODS
 from rauq.trace.trace import Extra
@@ -114,7 +115,7 @@ def check_unseen(files: Sequence[DetectorFile], questions: Sequence[str]) -> Non
             message = (
                 f"The detector {file.path} was fitted on answers to {seen.size:,} of these {len(asked):,} questions, "
                 f"such as {shortened(questions[seen[0]])!r}, so it must not score them. Score other questions, or "
-                "judge the method on answers left out: python -m analysis supervised."
+                f"judge the method on answers left out: {ANALYSIS_COMMAND} supervised."
             )
             raise InvalidInput(message)
 

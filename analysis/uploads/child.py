@@ -1,4 +1,4 @@
-"""The process that reads one upload from a stranger: `python -m analysis.uploads.child LIMITS TASK OPTIONS`.
+"""The process that reads one upload from a stranger; its arguments are LIMITS, TASK and OPTIONS.
 
 The upload is its input, the answer its output. An upload that is refused leaves the reason there instead.
 """

@@ -25,6 +25,7 @@ from rauq.checkpoints.folders import looks_like_path
 from rauq.checkpoints.store import PLACE_VARIABLE, Store, default_store, digest_of, locked, raise_if_cancelled
 from rauq.errors import CacheError, InvalidInput, ModelNotFound
 from rauq.labels import size
+from rauq.layout import RAUQ_COMMAND
 
 ATLAS = Path(__file__).parents[1] / "atlas"  # the embedded model
 
@@ -110,7 +111,7 @@ def file_of(model: NamedModel) -> Path:
         accept = " --accept-terms" if model.terms else ""
         message = (
             f"{model.name} ({model.title}, {model.licence}, {size(model.num_bytes)}) is not on this machine. Get it "
-            f"with: python -m rauq models get {model.name}{accept}"
+            f"with: {RAUQ_COMMAND} models get {model.name}{accept}"
         )
         raise ModelNotFound(message)
     return model.path

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from rauq.layout import APP, HOST, command, environment
+from rauq.layout import APP, HOST, RAUQ_COMMAND, command, environment
 
 # As `make app` sets them: every run of a page is a thread, and waiting threads of torch sleep soon.
 _SETTINGS = {"MALLOC_ARENA_MAX": "2", "OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _app(given: Sequence[str]) -> list[str]:
     parser = argparse.ArgumentParser(
-        prog="python -m rauq app",
+        prog=f"{RAUQ_COMMAND} app",
         allow_abbrev=False,
         usage="%(prog)s [--port N] [OPTION OF STREAMLIT ...]",
         description="Open the app on http://127.0.0.1:8501, for the user of this machine. Runs are read from the "

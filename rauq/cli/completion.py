@@ -6,11 +6,11 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout, suppress
-from importlib import import_module
 from string import Template
 
 from rauq.cli.commands import DONE
 from rauq.cli.main import COMMANDS, Command
+from rauq.layout import RAUQ_COMMAND
 
 SHELLS = ("bash", "zsh", "fish")
 _BASH = Template("""\
@@ -34,7 +34,7 @@ _WORD = re.compile(r"^(?:  (?:-h, )?(--[a-z][a-z-]*)|    ([a-z][a-z-]*) {2})", r
 def main(arguments: Sequence[str]) -> int:
     """Print the script, and return the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m rauq completion",
+        prog=f"{RAUQ_COMMAND} completion",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Print the completion of commands and options. Put its line into the start file of your shell:\n"
         '  bash, zsh   eval "$(rauq completion bash)", or zsh\n'
@@ -54,7 +54,7 @@ def _words(command: Command) -> str:
         return " ".join(SHELLS)
     said = io.StringIO()
     with redirect_stdout(said), suppress(SystemExit):
-        import_module(command.module).main([command.name, "--help"])
+        command.run(["--help"])
     return " ".join(option or action for option, action in _WORD.findall(said.getvalue()))
 
 

@@ -1,4 +1,4 @@
-"""The command line `python -m rauq`: a scored answer drawn in a terminal, models, and their cache."""
+"""`rauq inspect`: a scored answer drawn in a terminal, models, and their cache."""
 
 import argparse
 import json
@@ -34,6 +34,7 @@ from rauq.cli.commands import (
 from rauq.cli.models import add_models_command
 from rauq.errors import InvalidInput
 from rauq.labels import about_weights, number, running, size, token_labels
+from rauq.layout import RAUQ_COMMAND
 from rauq.scoring import report
 from rauq.scoring.empty import EmptyAnswer, Remedy, as_question, empty_answer
 from rauq.scoring.report import why_empty
@@ -191,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="python -m rauq", description="Score how uncertain a model is about its answer (RAUQ).")
+    parser = Parser(prog=RAUQ_COMMAND, description="Score how uncertain a model is about its answer (RAUQ).")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     inspect = commands.add_parser(
         "inspect",

@@ -1,4 +1,4 @@
-"""The command `rauq`, also `python -m rauq`: a subcommand is looked up by name, and imported when it runs."""
+"""The command `rauq`: a subcommand is looked up by name, and imported when it runs."""
 
 import argparse
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from rauq.cli.commands import KNOWN_ERROR, say
-from rauq.layout import ANALYSIS
+from rauq.layout import ANALYSIS, RAUQ_COMMAND
 from rauq.version import __version__
 
 _PACKAGES = {"rauq", "analysis", "pages"}
@@ -20,6 +20,11 @@ class Command:
     about: str
     module: str
     extra: str = ""  # what pip has to install with rauq
+
+    def run(self, arguments: Sequence[str]) -> int:
+        """Import the module, and run the command: its exit code."""
+        code: int = import_module(self.module).main([self.name, *arguments])
+        return code
 
 
 def _of_sets(name: str, about: str) -> Command:
@@ -53,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     command = next(command for command in COMMANDS if command.name == asked.command)
     try:
-        code: int = import_module(command.module).main([command.name, *asked.arguments])
+        return command.run(asked.arguments)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if not command.extra or missing in _PACKAGES:
@@ -63,12 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"Install it: pip install 'rauq[{command.extra}]'"
         )
         return KNOWN_ERROR
-    return code
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m rauq",
+        prog=RAUQ_COMMAND,
         usage="%(prog)s COMMAND ... | --version",
         description="A microscope for RAUQ, the uncertainty of a language model's answer.",
         epilog="Options: COMMAND --help. Exit codes: 0 done, 1 known error, 2 invalid input.",

@@ -1,4 +1,4 @@
-"""`python -m rauq models`: the models with a short name, which of them are on this machine, and how to get one."""
+"""`rauq models`: the models with a short name, which of them are on this machine, and how to get one."""
 
 import argparse
 import sys

@@ -16,6 +16,7 @@ from rauq.detectors import attention, factoscope, hidden_states
 from rauq.detectors.checks import OfModel, check_layers, check_name, is_number, is_whole, require
 from rauq.errors import InvalidInput
 from rauq.labels import shortened
+from rauq.layout import ANALYSIS_COMMAND
 from rauq.trace.extras import BY_LAYER
 from rauq.trace.file import arrays_and_texts, header_length, write
 from rauq.trace.parts import NO_PART, part_of
@@ -26,7 +27,7 @@ LARGEST_FILE = 4 * 2**30  # bytes: two covariances of d x d in each layer are th
 LARGEST_HEADER = 2**20
 MOST_ANSWERS, MOST_SETS = 10_000_000, 1_000
 _METADATA_KEY, _QUESTIONS = "rauq_detector", "questions"
-_AGAIN = "Train the detector again: python -m analysis train."
+_AGAIN = f"Train the detector again: {ANALYSIS_COMMAND} train."
 
 
 class Fitted(Protocol):
@@ -90,7 +91,7 @@ class Detector(OfModel):
 
     `layers` are the absolute indices of those whose attention it reads, none for a method of hidden states. In training
     an answer was correct where its quality was above `threshold`. `questions` (Q,): hashes of what was asked,
-    ascending, by which `python -m analysis score` refuses answers to the same questions; none where unknown.
+    ascending, by which `rauq score` refuses answers to the same questions; none where unknown.
 
     Raises:
         InvalidInput: a value that is not allowed; the message says which, and what is allowed.
@@ -223,7 +224,7 @@ def _check_layers(detector: Detector, row: FittedMethod) -> None:
 
 def _content(path: Path) -> bytes:
     if not path.is_file():
-        message = f"There is no file {path}. Give the path of a detector that python -m analysis train wrote."
+        message = f"There is no file {path}. Give the path of a detector that {ANALYSIS_COMMAND} train wrote."
         raise InvalidInput(message)
     try:
         if (size := path.stat().st_size) > LARGEST_FILE:

@@ -13,6 +13,7 @@ from typing import Literal, Self, TypeVar, get_args
 import numpy as np
 
 from rauq.errors import InvalidInput
+from rauq.layout import ANALYSIS_COMMAND
 from rauq.methods.pair_scorers.judges import Judges
 from rauq.scoring.score import score_many
 from rauq.scoring.settings import Settings
@@ -46,7 +47,7 @@ _MISSING: Mapping[Need, str] = MappingProxyType(
         "similarity": (
             "It needs a similarity model. Give one: load_judges(similarity='cross-encoder/stsb-roberta-large')."
         ),
-        "idf": "It needs document frequencies. Give them: load_judges(idf=FILE), made by python -m analysis idf.",
+        "idf": f"It needs document frequencies. Give them: load_judges(idf=FILE), made by {ANALYSIS_COMMAND} idf.",
         "keywords": "It needs a tagger for keywords. Give one: load_judges(tagger='en_core_web_sm').",
         "facts": "Facts are known only for the embedded prompts and the data sets of facts. Use one of these.",
         "p_true": "It asks the model itself about its answer. Give it: Judges(p_true=rauq.p_true_judge(lm)).",
@@ -56,10 +57,11 @@ _MISSING: Mapping[Need, str] = MappingProxyType(
         "held_out": "Its heads are selected on other answers. See the ablations of a run.",
         "attribution": (
             "It needs LIG weights in place of attention, which only the model can compute. Give it "
-            "lm.attribute(trace), or run python -m analysis attribute."
+            f"lm.attribute(trace), or run {ANALYSIS_COMMAND} attribute."
         ),
         "detector": (
-            "It needs a fitted detector. Train one: python -m analysis train --run RUN --method {method} --out FILE. "
+            "It needs a fitted detector. Train one: "
+            f"{ANALYSIS_COMMAND} train --run RUN --method {{method}} --out FILE. "
             "Give it: Judges(detectors=(rauq.Detector.load(FILE),))."
         ),
     }

@@ -20,6 +20,7 @@ from itertools import combinations
 import numpy as np
 
 from rauq.errors import InvalidInput, MissingPackage
+from rauq.layout import EXTRAS_COMMAND
 from rauq.methods.method import (
     Evidence,
     Method,
@@ -73,7 +74,7 @@ def mean_rouge_l(texts: Sequence[str]) -> float:
     try:
         from rouge_score.rouge_scorer import RougeScorer
     except ImportError as error:
-        message = "ROUGE-L needs rouge-score. pip install -r requirements-extra.txt"
+        message = f"ROUGE-L needs rouge-score. {EXTRAS_COMMAND}"
         raise MissingPackage(message) from error
     scorer = RougeScorer(["rougeL"], use_stemmer=True)
     pairs = [scorer.score(first, second)["rougeL"].fmeasure for first, second in combinations(texts, 2)]

@@ -6,12 +6,11 @@ The strip has no script and makes no request, and every text in it is escaped.
 import html
 import math
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 from rauq.errors import MissingPackage
 from rauq.labels import Part, boxed_parts, direction, running
-from rauq.layout import ANALYSIS
+from rauq.layout import analysis
 
 _MOST_TOKENS = 1000  # more make a notebook slow
 _FULL = 3.0  # nats: what is larger has the same colour
@@ -61,13 +60,13 @@ def _text(text: str) -> str:
 
 
 def plot(answer: object, name: str, **options: Any) -> Any:  # noqa: ANN401 - a figure of Plotly
-    """The figure of this name of an answer, as `analysis.plot` draws it; imported here, since scoring needs no Plotly.
+    """The figure of this name of an answer, as `analysis.plot` draws it.
 
     Raises:
         MissingPackage: Plotly is not installed.
     """
     try:
-        draw = import_module(ANALYSIS).plot
+        draw = analysis().plot
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "plotly":
             raise

@@ -1,13 +1,19 @@
 """Another process finds this project, and no file of the folder in which it starts."""
 
 import os
+import runpy
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import rauq
+from rauq import layout
 from rauq.layout import ANALYSIS, APP, HOST, ROOT, command, environment
+
+COMMANDS = ("RAUQ_COMMAND", "ANALYSIS_COMMAND", "HOST_COMMAND", "EXTRAS_COMMAND")
 
 
 @pytest.fixture
@@ -48,3 +54,16 @@ def test_the_package_of_answer_sets_is_an_attribute(monkeypatch):
     monkeypatch.setitem(sys.modules, "analysis", os)
     with pytest.raises(ImportError, match=r"os\.py.* is no part of rauq"):
         _ = rauq.analysis
+
+
+def test_messages_name_the_commands_of_the_repository_or_of_the_installed_package(tmp_path):
+    assert [getattr(layout, name) for name in COMMANDS] == [
+        "python -m rauq",
+        "python -m analysis",
+        "python -m pages.ui.host.server",
+        "pip install -r requirements-extra.txt",
+    ]
+    (tmp_path / "analysis").mkdir()
+    (tmp_path / "analysis" / "__init__.py").touch()
+    installed = runpy.run_path(shutil.copy(Path(layout.__file__), tmp_path))
+    assert [installed[name] for name in COMMANDS] == ["rauq", "rauq", "rauq host", "pip install 'rauq[data,judges]'"]

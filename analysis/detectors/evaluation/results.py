@@ -18,6 +18,7 @@ from analysis.runs.opened import Run
 from analysis.stats import Estimate
 from analysis.typed_json import parsed
 from rauq.errors import RunError
+from rauq.layout import ANALYSIS_COMMAND
 from rauq.trace.trace import Kind
 
 SCHEMA = 1
@@ -175,7 +176,7 @@ def read_evaluation(folder: Path) -> Evaluation | None:
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         message = (
             f"The tables of supervised methods of {folder.name} cannot be read: {SUPERVISED} is damaged ({error}). "
-            "Make it again: python -m analysis supervised RUN --out DIR."
+            f"Make it again: {ANALYSIS_COMMAND} supervised RUN --out DIR."
         )
         raise RunError(message) from error
     return evaluation

@@ -24,6 +24,7 @@ from pages.ui.host import hosting
 from pages.ui.host.guard import LARGEST_MESSAGE, Guard, Rules
 from pages.ui.host.session_runs import clear_left, private_folder
 from pages.ui.host.store import store
+from rauq.layout import HOST_COMMAND
 
 _log = logging.getLogger(__name__)
 PAGE_FAILED = "This page failed, or a field of it got a value that it cannot have. Reload it."
@@ -118,7 +119,7 @@ def set_options() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m pages.ui.host.server", description=__doc__)
+    parser = argparse.ArgumentParser(prog=HOST_COMMAND, description=__doc__)
     names = os.environ.get(NAMES, "")
     parser.add_argument(
         "--names",

@@ -30,6 +30,7 @@ from pages.ui.shared.errors import message_text
 from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.run_page import chart, sentence
 from pages.ui.shared.tables import Column, ranked, show_frame, show_table, take_along
+from rauq.layout import ANALYSIS_COMMAND
 
 _WHAT = (
     "Supervised methods (LookBackLens, SAPLMA, MIND, Sheeps, SATRMD, TAD, Factoscope, Head Entropy) are fitted on "
@@ -69,11 +70,11 @@ def _how_to_make_it(chosen: Chosen) -> None:
 def _commands(request: Request, folder: Path) -> tuple[str, ...]:
     """Return what makes the tables; first a run that keeps what the methods read, if this one did not."""
     if request.keep:
-        return (f"python -m analysis supervised {shlex.quote(str(folder))} --out supervised",)
+        return (f"{ANALYSIS_COMMAND} supervised {shlex.quote(str(folder))} --out supervised",)
     asked = f"--model {shlex.quote(request.model)} --data {shlex.quote(request.data)}"
     return (
-        f"python -m analysis score {asked} --layers all --offsets 10 --keep {_KEEP} --out runs/kept",
-        "python -m analysis supervised runs/kept --out supervised",
+        f"{ANALYSIS_COMMAND} score {asked} --layers all --offsets 10 --keep {_KEEP} --out runs/kept",
+        f"{ANALYSIS_COMMAND} supervised runs/kept --out supervised",
     )
 
 
@@ -82,11 +83,11 @@ def _overview(chosen: Chosen, found: Evaluation, tables: tuple[SplitTable, ...])
     sentence("Supervised methods on answers that they were not fitted on", chosen)
     st.text(message_text(about_evaluation(found)))
     if changed := about_changes(found, chosen.run):
-        st.warning(f"{changed} Make them again with python -m analysis supervised.", icon="⚠️")
+        st.warning(f"{changed} Make them again with {ANALYSIS_COMMAND} supervised.", icon="⚠️")
     if len(chosen.rows) < len(chosen.run.answers):
         st.caption("The filters do not change these tables.")
     if not tables:
-        st.info("These tables are empty: make them again with python -m analysis supervised.")
+        st.info(f"These tables are empty: make them again with {ANALYSIS_COMMAND} supervised.")
         return
     chart(supervised_chart(tables, dark=is_dark()), "supervised", "How well each supervised method ranks answers")
     st.caption(figure_caption(chosen.asked.metric))

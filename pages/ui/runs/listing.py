@@ -32,6 +32,7 @@ from pages.ui.shared.url_state import LISTED, RUN, VIEW
 from pages.ui.shared.words import explained
 from rauq.errors import RunError
 from rauq.labels import about_weights, lines, running, size
+from rauq.layout import ANALYSIS_COMMAND
 
 _WRONG: tuple[State, ...] = ("interrupted", "failed")
 _LAYERS: Mapping[StoredLayers, str] = MappingProxyType({"middle": "the middle layers", "all": "all layers"})
@@ -147,7 +148,7 @@ def _undo(run: Listed) -> None:
         shared_state.notify("All corrections are undone.")
 
 
-_HELP = "A larger archive is imported by the command python -m analysis import."
+_HELP = f"A larger archive is imported by the command {ANALYSIS_COMMAND} import."
 _OPEN, _UPLOAD, _UPLOADS = "import_run", "import_run_", "_import_runs"
 
 

@@ -34,6 +34,7 @@ from pages.ui.shared.model_form import checked, chosen_model, model_form
 from rauq.checkpoints.named import find_named
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import size
+from rauq.layout import ANALYSIS_COMMAND
 from rauq.methods.method import Need
 from rauq.methods.table import METHODS
 
@@ -43,7 +44,7 @@ _ASKED: dict[Need, tuple[str, str, str]] = {
     "nli": ("nli", "Natural-language inference", "microsoft/deberta-large-mnli, or a folder"),
     "similarity": ("similarity", "Sentence similarity", "cross-encoder/stsb-roberta-large, or a folder"),
     "keywords": ("tagger", "Keywords, by spaCy", "en_core_web_sm, or a folder"),
-    "idf": ("idf", "Document frequencies", "A file made by python -m analysis idf"),
+    "idf": ("idf", "Document frequencies", f"A file made by {ANALYSIS_COMMAND} idf"),
 }
 _FREE = "From one generation, with at most one more forward pass."
 _SAMPLED = "From samples: this many more answers to every prompt."
@@ -170,7 +171,7 @@ def model_step(data: DataSet | None) -> None:
         st.text_input(
             "Folder of the measure's weights",
             key=WEIGHTS,
-            placeholder="A folder made by python -m analysis convert",
+            placeholder=f"A folder made by {ANALYSIS_COMMAND} convert",
             persist_state="session",
         )
     method_fields(data)

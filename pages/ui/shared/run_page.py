@@ -28,6 +28,7 @@ from pages.ui.shared.url_state import FROM, HEAD, LAYER, NUMBER, RUN, by_the_use
 from pages.ui.shared.verdicts import verdict_buttons
 from rauq.errors import RauqError, RunError
 from rauq.labels import running
+from rauq.layout import ANALYSIS_COMMAND
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -347,7 +348,7 @@ def default_thresholds(run: Run) -> Thresholds:
 def _how_to_get_a_run() -> None:
     st.page_link("pages/runs.py", label="Score a data set, or import a run", icon=":material/playlist_add:")
     st.write("Or, in a shell:")
-    st.code("python -m analysis score --model atlas --data atlas --out runs/first", language="bash")
+    st.code(f"{ANALYSIS_COMMAND} score --model atlas --data atlas --out runs/first", language="bash")
 
 
 def _way_to_runs(name: str) -> None:

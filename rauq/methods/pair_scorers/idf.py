@@ -9,13 +9,14 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from rauq.errors import InvalidInput
+from rauq.layout import ANALYSIS_COMMAND
 from rauq.trace.file import write
 
 _EMBEDDED = "atlas"
 _ATLAS = Path(__file__).parents[2] / "atlas" / "idf.safetensors"
 _NAME = "idf"
 _LARGEST = 64 * 2**20  # bytes: eight million tokens, thirty times the largest vocabulary
-_AGAIN = "Make it with python -m analysis idf."
+_AGAIN = f"Make it with {ANALYSIS_COMMAND} idf."
 
 
 def idf_of(documents: Iterable[Sequence[int]], *, vocab_size: int) -> np.ndarray:

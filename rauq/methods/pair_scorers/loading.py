@@ -17,6 +17,7 @@ from rauq.checkpoints.loading import context_length, find_device, memory_errors,
 from rauq.checkpoints.names import read_name
 from rauq.checkpoints.refusals.reasons import plain_errors
 from rauq.errors import MissingPackage, ModelNotFound, NonFiniteLogits, UnsupportedModel
+from rauq.layout import EXTRAS_COMMAND
 from rauq.methods.pair_scorers.idf import load_idf
 from rauq.methods.pair_scorers.judges import Entailment, Judges, Keywords, Similarity, Texts
 
@@ -297,7 +298,7 @@ def _language(name: str) -> "Language":
         import spacy
         from spacy.util import get_installed_models
     except ImportError as error:
-        message = "Keywords need spaCy. pip install -r requirements-extra.txt"
+        message = f"Keywords need spaCy. {EXTRAS_COMMAND}"
         raise MissingPackage(message) from error
     folder = Path(name).expanduser()
     if name not in get_installed_models() and not folder.is_dir():  # spaCy would import any package of that name
