@@ -6,7 +6,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from rauq.scoring.score import score_many
 from rauq.scoring.settings import Settings, Signal, signal_and_alpha
 from rauq.trace.batch import Answers, Batch, Blocks
 from rauq.trace.trace import Alignment
+
+DERANGEMENTS = 20  # of the answers of each group: what is said of shuffled attention is their mean
 
 
 def _weights_of(answers: Answers, layers: tuple[int, ...], heads: np.ndarray) -> list[np.ndarray]:
@@ -55,11 +57,26 @@ def _lone_head(block: Batch, layers: tuple[int, ...], weights: Sequence[np.ndarr
     return replace(block, attention=attention, layers=layers)
 
 
-def _shuffled(weights: Sequence[np.ndarray], lengths: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
-    """Give each answer the weights of another of nearest length, cut or repeated to its own; nan if there is none."""
+class _Drawn(NamedTuple):
+    """What is drawn for A answers of a group: a head of each layer, (A, Lw), and whose weights each takes, (S, A)."""
+
+    heads: np.ndarray
+    donors: np.ndarray
+
+
+def _drawn(answers: Answers, layers: int, *, derangements: int, seed: int) -> _Drawn:
+    """The same draws for every setting of alpha, signal and tokens, so that one quantity has one value."""
+    rng = np.random.default_rng(seed)
+    num_heads = next(block.attention.shape[2] for _, block in answers.blocks())
+    heads = rng.integers(num_heads, size=(len(answers.lengths), layers))
+    return _Drawn(heads, np.stack([_donors(answers.lengths, rng) for _ in range(derangements)]))
+
+
+def _shuffled(weights: Sequence[np.ndarray], donors: np.ndarray) -> list[np.ndarray]:
+    """Give each answer the weights of its donor, cut or repeated to its own length; nan where there is none, -1."""
     return [
         np.full_like(own, np.nan) if donor < 0 else _repeated(weights[donor], own.shape[1])
-        for own, donor in zip(weights, _donors(lengths, rng), strict=True)
+        for own, donor in zip(weights, donors, strict=True)
     ]
 
 
@@ -69,7 +86,7 @@ def _repeated(weights: np.ndarray, length: int) -> np.ndarray:
 
 
 def _donors(lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Whose weights each answer takes (A,), never its own: neighbours by length swap theirs, in twos and threes.
+    """Whose weights each answer takes (A,), never its own: those of nearest length swap theirs, in twos and threes.
 
     An answer of one token has no weights to give or take, -1.
     """
@@ -113,7 +130,7 @@ def control(
     settings: Settings,
     *,
     tokens: np.ndarray | None = None,
-    derangements: int = 20,
+    derangements: int = DERANGEMENTS,
     seed: int = 0,
 ) -> Control:
     """Score one group of answers under each exchange; the maximum over layers is taken after it.
@@ -129,10 +146,9 @@ def control(
             f"heads is {settings.heads!r}: the control replaces the attention of the selected head; use heads='max'."
         )
         raise InvalidInput(message)
-    rng, found = np.random.default_rng(seed), score_many(answers, settings)
-    num_heads = next(block.attention.shape[2] for _, block in answers.blocks())
+    found = score_many(answers, settings)
     weights = _weights_of(answers, found.layers, found.heads)
-    drawn = rng.integers(num_heads, size=found.heads.shape)
+    drawn = _drawn(answers, len(found.layers), derangements=derangements, seed=seed)
 
     def rescored(exchanged: Sequence[np.ndarray]) -> np.ndarray:
         lone = _with_weights(answers, found.layers, exchanged)
@@ -140,9 +156,9 @@ def control(
 
     return Control(
         real=_scored(answers, settings, tokens),
-        shuffled=np.stack([rescored(_shuffled(weights, answers.lengths, rng)) for _ in range(derangements)]),
+        shuffled=np.stack([rescored(_shuffled(weights, donors)) for donors in drawn.donors]),
         constant=rescored(_constant(weights)),
-        random_head=rescored(_weights_of(answers, found.layers, drawn)),
+        random_head=rescored(_weights_of(answers, found.layers, drawn.heads)),
         mean_of_heads=_scored(answers, replace(settings, heads="mean"), tokens),
     )
 
@@ -153,7 +169,7 @@ def control_of_groups(
     names: Sequence[str],
     *,
     tokens: np.ndarray | None = None,
-    derangements: int = 20,
+    derangements: int = DERANGEMENTS,
     seed: int = 0,
 ) -> Control:
     """The control of every group, given the group of each answer (A,): what is exchanged stays within it.
@@ -310,7 +326,6 @@ def _explained(found: GroupControl) -> GroupControl:
 
 
 ALPHAS = tuple(step / 10 for step in range(11))
-DERANGEMENTS = 5  # of the answers of each group; the shuffled curve is their mean
 _Cell = TypeVar("_Cell")
 REPLACED: tuple[Exchange, ...] = ("shuffled", "constant", "none")
 
@@ -399,32 +414,26 @@ def score_sweep(
     grid = [replace(found.settings, alpha=alpha, layers=found.layers) for alpha in ALPHAS]
     weights = _weights_of(answers, found.layers, found.heads)
     groups = [np.flatnonzero(np.asarray(names) == name) for name in np.unique(names)]
-    draws = [np.random.default_rng(seed) for _ in groups]
+    how: Any = {"derangements": DERANGEMENTS, "seed": seed}
+    donors = [_drawn(answers.take(rows), len(found.layers), **how).donors for rows in groups]
 
     def scored(several: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
         lone = [_with_weights(answers, found.layers, one) for one in several]
         return np.stack([score_grid(one, grid) for one in lone], axis=1)
 
-    def shuffled() -> list[np.ndarray]:
-        return _in_order(
-            groups,
-            [
-                _shuffled([weights[row] for row in rows], answers.lengths[rows], draw)
-                for rows, draw in zip(groups, draws, strict=True)
-            ],
-        )
-
-    constant = [_constant([weights[row] for row in rows]) for rows in groups]
+    of_groups = [[weights[row] for row in rows] for rows in groups]
+    shuffled = (map(_shuffled, of_groups, turn) for turn in zip(*donors, strict=True))
+    constant = map(_constant, of_groups)
     real = scored([weights])
     return {
         "real": real,
-        "shuffled": scored([shuffled() for _ in range(DERANGEMENTS)]),
+        "shuffled": scored([_in_order(groups, one) for one in shuffled]),
         "constant": scored([_in_order(groups, constant)]),
         "none": np.broadcast_to(real[-1], real.shape),
     }
 
 
-def _in_order(groups: Sequence[np.ndarray], found: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
+def _in_order(groups: Sequence[np.ndarray], found: Iterable[Sequence[np.ndarray]]) -> list[np.ndarray]:
     """What was found for the answers of each group, in the order of all answers."""
     each = [one for several in found for one in several]
     return [each[place] for place in np.argsort(np.concatenate(groups))]

@@ -10,7 +10,7 @@ from analysis.answer_sets.sentences import joined, left_out, signed
 from analysis.intervals import LEAST
 from analysis.methods.ablations import Ablated
 from analysis.methods.agreement import Disagreement, MethodAgreement
-from analysis.methods.attention_permutation import EXCHANGES, REPLACED, Exchange, GroupControl, Sweep
+from analysis.methods.attention_permutation import DERANGEMENTS, EXCHANGES, REPLACED, Exchange, GroupControl, Sweep
 from analysis.methods.comparison import (
     ALL,
     RAUQ,
@@ -373,8 +373,8 @@ def control_caption(controls: tuple[GroupControl, ...]) -> str:
     scored = "its score" if not controls or controls[0].tokens == "all" else "the score of the fact tokens"
     return joined(
         "Each answer keeps its probabilities; the attention of its selected heads is replaced by that of another "
-        "answer of its group (nearest length, mean of 20 permutations), the group mean, a random head, or the mean "
-        f"over heads. Then {scored} is recomputed.",
+        f"answer of its group (nearest length, mean of {DERANGEMENTS} draws), the group mean, a random head, or the "
+        f"mean over heads. Then {scored} is recomputed.",
         "Above 0 the real attention ranks better. Paired 95 % intervals by question.",
         f"Up to {left_out:,} answers of a group are left out: no quality or no score." if left_out else "",
     )

@@ -23,7 +23,7 @@ from analysis.methods import sentences
 from analysis.methods import tables as method_tables
 from analysis.methods.agreement import disagreement, method_agreement
 from analysis.methods.alpha_figures import alpha_groups, alpha_sweep
-from analysis.methods.attention_permutation import GroupControl
+from analysis.methods.attention_permutation import DERANGEMENTS, GroupControl
 from analysis.methods.comparison import ALL, RAUQ, Comparison, headline_groups, name_of, rejections
 from analysis.methods.errors import error_analysis
 from analysis.methods.figures import (
@@ -351,8 +351,8 @@ def errors(chosen: Chosen) -> None:
 
 _SWEEP = (
     "RAUQ from alpha 0, attention alone, to 1, the signal alone. Shuffled: the weights of another answer of the group "
-    "(mean of 5 draws); constant: the mean of each layer. Below: real minus other attention; above 0 the real one "
-    "ranks better. Bands and bars: 95 % intervals by question."
+    f"(mean of {DERANGEMENTS} draws); constant: the mean of each layer. Below: real minus other attention; above 0 the "
+    "real one ranks better. Bands and bars: 95 % intervals by question."
 )
 _USUAL = (
     "RAUQ itself: in each layer of the middle third the head with the most previous-token attention, mean of logs over "

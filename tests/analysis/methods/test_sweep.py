@@ -1,6 +1,7 @@
 """RAUQ over alpha: each value is that of the score at this alpha, with real, exchanged and no attention."""
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from analysis.stats import prr
 from benchmarks.support.paired import cpu_seconds
 from rauq.errors import InvalidInput
 from rauq.scoring.score import score_many
-from rauq.scoring.settings import Settings
+from rauq.scoring.settings import Settings, Signal
 from tests.analysis.methods.batches import informative_batch
 
 NAMES = ["a", "b"] * 15 + ["b", "a"] * 15
@@ -107,15 +108,19 @@ def test_constant_attention_of_constant_weights_is_the_real_one():
         assert (one.difference.value, one.difference.low) == pytest.approx((0, -one.difference.high), abs=1e-9)
 
 
-def test_what_is_exchanged_is_what_the_control_exchanges():
-    """At the paper's alpha both have the same real and constant attention, and the same differences."""
-    found = swept()
+@pytest.mark.parametrize("signal", get_args(Signal))
+def test_what_is_exchanged_is_what_the_control_exchanges(signal):
+    """At every alpha both have the same value with real, constant and shuffled attention, and the same differences."""
+    found = swept(signal=signal)
     how = {"metric": "prr", "thresholds": Thresholds()}
-    controls = control_groups(BATCH, QUALITY, NAMES, groups_of(NAMES), **how)
-    place = ALPHAS.index(found.paper_alpha)
-    for control in controls:
-        assert found.of_group(control.group)[place] == control.real
-        assert found.under("constant", control.group)[place] == control.under("constant")
+    for place, alpha in enumerate(ALPHAS):
+        controls = control_groups(
+            BATCH, QUALITY, NAMES, groups_of(NAMES), settings=Settings(alpha=alpha, signal=signal), **how
+        )
+        for control in controls:
+            assert found.of_group(control.group)[place] == control.real
+            for exchange in ("constant", "shuffled"):
+                assert found.under(exchange, control.group)[place] == control.under(exchange)
 
 
 def test_attention_that_separates_answers_is_better_than_any_other_at_low_alpha():
