@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
-from rauq.checkpoints.store import user_caches
+from platformdirs import user_cache_path
+
 from rauq.labels import size
 
 CONFIG = "config.json"
@@ -201,7 +202,7 @@ def _of_lm_studio() -> Iterator[Installed]:
 def _of_llama_cpp() -> Iterator[Installed]:
     given = os.environ.get("LLAMA_CACHE")
     with suppress(RuntimeError):  # a user without a home
-        yield from _gguf_files(Path(given) if given else user_caches() / "llama.cpp", "llama.cpp")
+        yield from _gguf_files(Path(given) if given else user_cache_path() / "llama.cpp", "llama.cpp")
 
 
 def _of_hub() -> Iterator[Installed]:

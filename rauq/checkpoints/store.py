@@ -11,13 +11,13 @@ import json
 import math
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
+from platformdirs import user_cache_path
 
 from rauq.arguments import Cancel
 from rauq.checkpoints.kinds import BFLOAT16
@@ -86,7 +86,7 @@ def default_store() -> Store:
         message = f"{BOUND_VARIABLE} is {given!r}; give a number of gigabytes from 0 on, such as {DEFAULT_GB:.0f}."
         raise InvalidInput(message)
     place = os.environ.get(PLACE_VARIABLE)
-    return Store(place=Path(place).expanduser() if place else user_caches() / "rauq", bound=int(bound * _GB))
+    return Store(place=Path(place).expanduser() if place else user_cache_path() / "rauq", bound=int(bound * _GB))
 
 
 @contextmanager
@@ -158,15 +158,6 @@ def raise_if_cancelled(cancel: Cancel | None) -> None:
     if cancel is not None and cancel.is_set():
         message = "Stopped before the model was loaded."
         raise Stopped(message)
-
-
-def user_caches() -> Path:
-    """The system's folder for caches of this user."""
-    # Ours, because platformdirs would be one more dependency for four lines.
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    given = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
-    return Path(given) if given else Path.home() / ".cache"
 
 
 def _write(store: Store, folder: Path, num_bytes: int, write: Callable[[Path], None]) -> None:

@@ -181,7 +181,9 @@ def test_place_and_bound_are_settings(tmp_path, monkeypatch):
     monkeypatch.delenv("RAUQ_CACHE")
     monkeypatch.delenv("RAUQ_CACHE_GB")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert default_store().place.is_relative_to(tmp_path) or "XDG_CACHE_HOME" in os.environ
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    assert default_store().place.is_relative_to(tmp_path)
+    assert default_store().place.name == "rauq"
     assert default_store().bound == 30 * 10**9
 
 
