@@ -2,9 +2,10 @@
 
 import streamlit as st
 
+from pages.ui.shared.documents import help_link
 from pages.ui.shared.entrypoint import GOTO, SHELL, configure
 
-PAGES = {
+PAGES = {  # `url_path` names the document of a page too: docs/inspect.md
     "inspect": st.Page("pages/inspect.py", title="Inspect", url_path="inspect"),
     "compare": st.Page("pages/compare.py", title="Compare", url_path="compare"),
     "answer_sets": st.Page("pages/answer_sets.py", title="Answer sets", url_path="answer_sets"),
@@ -20,15 +21,19 @@ def home() -> None:
     st.switch_page(PAGES["inspect"], query_params=st.query_params.to_dict())
 
 
+HELP = st.Page("pages/help.py", title="Help", url_path="help", visibility="hidden")
 HIDDEN = (
     st.Page(home, title="RAUQ", default=True, visibility="hidden"),
     st.Page("pages/lesson.py", title="Lesson", url_path="lesson", visibility="hidden"),
+    HELP,
 )
+LINKED = {**PAGES, "help": HELP}
 page = st.navigation([*HIDDEN, *PAGES.values()], position="top")
 configure()
 st.session_state[SHELL] = True
 
 query = st.query_params.to_dict()
-if (goto := query.pop(GOTO, None)) in PAGES:  # only pages of this list: a link cannot lead elsewhere
-    st.switch_page(PAGES[goto], query_params=query)
+if (goto := query.pop(GOTO, None)) in LINKED:  # only pages of this list: a link cannot lead elsewhere
+    st.switch_page(LINKED[goto], query_params=query)
+help_link(page.url_path)
 page.run()

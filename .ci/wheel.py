@@ -18,6 +18,7 @@ PLACES = {
     "app.py": "rauq/web/app.py",
     "pages": "rauq/web/pages",
     ".streamlit": "rauq/web/.streamlit",
+    "docs": "rauq/web/docs",
 }
 MOVED = {"analysis": "rauq.analysis", "pages": "rauq.web.pages"}
 
