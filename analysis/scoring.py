@@ -54,6 +54,12 @@ def score_run(
         RunError: the folder holds something else, a method or the function has changed since the run was started, or
             the run cannot be written.
         RauqError: the model cannot be loaded, quality cannot be measured, or the store refuses (`analysis.stores`).
+
+    Example:
+        >>> frame = pandas.DataFrame({"prompt": ["Q: In which country is Kyoto? A:"], "reference": ["Japan"]})
+        >>> run = analysis.score_run("kyoto", analysis.data_set(frame), model="atlas", methods=["msp"])
+        >>> run.frame()["quality"].tolist()
+        [1.0]
     """
     given = [methods] if isinstance(methods, str) else list(methods)
     function = None if quality is None or isinstance(quality, str) else quality
@@ -117,6 +123,12 @@ def score(
     Raises:
         InvalidInput: no DataFrame, an empty one, a column that it lacks or has already, or an unknown method.
         RauqError: the model cannot be loaded.
+
+    Example:
+        >>> frame = pandas.DataFrame({"prompt": ["Q: In which country is Kyoto? A:"]})
+        >>> scored = analysis.score(frame, model="atlas", methods=["msp"])
+        >>> scored["answer"][0].strip(), scored["msp"].round(2).tolist()
+        ('Kyoto is in Japan.', [0.61])
     """
     chosen = [METHODS.get(one, one) if isinstance(one, str) else one for one in methods]
     names = [one if isinstance(one, str) else one.id for one in chosen]

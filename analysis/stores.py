@@ -91,6 +91,10 @@ def local_copy(address: str) -> Path:
         InvalidInput: another address than of `PROTOCOLS`.
         MissingPackage: the package that reads this store is not installed.
         RunError: there is no run, or the store cannot be read.
+
+    Example:
+        >>> analysis.local_copy("s3://BUCKET/facts")  # doctest: +SKIP
+        PosixPath('/home/me/.cache/rauq/runs/read-0123456789ab')
     """
     place = _place(address, "read")
     with FileLock(place.folder.with_suffix(".lock")), _plain_errors(place, "read"):

@@ -237,6 +237,12 @@ def data_set(
     Raises:
         InvalidInput: no DataFrame, none of whose rows can be used, or a column that it does not have.
         UnclearColumns: no `columns`, and those of the frame can be read in several ways.
+
+    Example:
+        >>> frame = pandas.DataFrame({"question": ["Who wrote Emma?"], "author": ["Jane Austen"]})
+        >>> data = analysis.data_set(frame, analysis.Columns(prompt="question", references=("author",)))
+        >>> data.examples[0].references, data.quality
+        (('Jane Austen',), 'contains')
     """
     table = _table_of(frame, name)
     return not_empty(examples_from(table, columns or known_columns(table), quality=quality))

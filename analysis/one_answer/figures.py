@@ -349,6 +349,11 @@ def plot(
 
     Raises:
         InvalidInput: unknown name, a layer, head or token that the answer does not have, or a score of bare arrays.
+
+    Example:
+        >>> trace = rauq.load_model("atlas").generate("Q: In which country is Kyoto? A:")
+        >>> analysis.plot(trace, "confidence").layout.title.text
+        'Confidence, layer 5, head 1'
     """
     scored = score(answer) if isinstance(answer, Trace) else answer
     if (trace := scored.trace) is None:

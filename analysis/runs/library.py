@@ -39,7 +39,12 @@ def runs_folder() -> Path:
 
 
 def bundled_folder() -> Path:
-    """The run that comes with the app: answers of a real model to plain questions about facts."""
+    """The run that comes with the app: answers of a real model to plain questions about facts.
+
+    Example:
+        >>> analysis.open_run(analysis.bundled_folder()).manifest.request.count
+        814
+    """
     return Path(__file__).parent / "bundled"
 
 

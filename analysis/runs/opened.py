@@ -146,12 +146,15 @@ class Run:
 def open_run(folder: Path | str) -> Run:
     """Read what a run has so far; shards that are missing or broken are left out, and said.
 
-    A large run is read from its index (`analysis.runs.index`), and its checksums are compared when a shard is first
-    used.
+    A large run is read from its index (`analysis.runs.index`); the checksum of a shard is compared at its first use.
 
     Raises:
         RunError: the folder is no run, its manifest, examples or corrected verdicts are damaged, or no model was
             loaded for it yet.
+
+    Example:
+        >>> len(analysis.open_run(analysis.bundled_folder()).answers)
+        814
     """
     folder = Path(folder)
     manifest = read_manifest(folder)

@@ -55,6 +55,11 @@ def traces_of(run: Run, rows: Iterable[int] | None = None) -> Iterator[Trace]:
     Raises:
         InvalidInput: there is no such row.
         RunError: a shard can no longer be read, or its parts make no traces.
+
+    Example:
+        >>> run = analysis.open_run(analysis.bundled_folder())
+        >>> next(analysis.traces_of(run)).num_layers
+        30
     """
     chosen = range(len(run.answers)) if rows is None else rows
     for shard, own in groupby(chosen, key=partial(_shard_of, run)):

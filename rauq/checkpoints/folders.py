@@ -31,6 +31,10 @@ def local_models(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
     A model is a folder with a config, of a model or of an adapter, or a GGUF file.
 
     Whatever cannot be read is left out; a text that cannot be a path names no model.
+
+    Example:
+        >>> rauq.local_models("/no/such/folder")
+        ()
     """
     try:
         root = Path(os.path.expanduser(folder))  # noqa: PTH111 - a Path raises where there is no such user
@@ -45,7 +49,12 @@ def local_models(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 
 def cached_models() -> tuple[str, ...]:
-    """Hub ids of the models in the local cache of the hub that have a config and safetensors, sorted."""
+    """Hub ids of the models in the local cache of the hub that have a config and safetensors, sorted.
+
+    Example:
+        >>> rauq.cached_models()  # doctest: +SKIP
+        ('Qwen/Qwen2.5-0.5B',)
+    """
     from huggingface_hub import CacheNotFound, constants, scan_cache_dir
 
     try:
@@ -138,7 +147,12 @@ class Installed:
 
 
 def installed_models() -> tuple[Installed, ...]:
-    """The models of these programs, grouped by program, at most 50 of each."""
+    """The models of these programs, grouped by program, at most 50 of each.
+
+    Example:
+        >>> [model.label for model in rauq.installed_models()]  # doctest: +SKIP
+        ['llama3.2:1b (Ollama, 1.3 GB)']
+    """
     found: dict[str, Installed] = {}
     for models in (_of_ollama(), _of_lm_studio(), _of_llama_cpp(), _of_hub()):
         for model in sorted(models, key=lambda one: one.label)[:MOST_MODELS]:

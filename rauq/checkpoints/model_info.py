@@ -83,6 +83,11 @@ def inspect_model(
         ModelNotFound: nothing usable is there, or the network is missing.
         UnsupportedModel: it is not a causal language model, or it needs its own code.
         InvalidInput: unknown device, dtype or kind.
+
+    Example:
+        >>> info = rauq.inspect_model("atlas")
+        >>> info.kind, info.num_layers, info.fits
+        ('base', 12, True)
     """
     return find_model_info(name, device=device, dtype=dtype, revision=revision, kind=kind, tokens=tokens)[1]
 

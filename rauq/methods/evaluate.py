@@ -36,6 +36,12 @@ def evaluate(
 
     Raises:
         InvalidInput: an unknown method, two of one id, or a sample of another prompt or model.
+
+    Example:
+        >>> trace = rauq.load_model("atlas").generate("Q: In which country is Kyoto? A:")
+        >>> values = rauq.evaluate(trace, ["rauq", "msp", "semantic_entropy"])
+        >>> round(values["rauq"], 2), round(values["msp"], 2), values["semantic_entropy"].reason[:25]
+        (1.44, 0.61, 'It compares sampled answe')
     """
     chosen = _chosen(methods)
     samples = tuple(samples or ())
@@ -63,6 +69,13 @@ def evaluate_many(
 
     Raises:
         InvalidInput: as `evaluate`, or other than one sequence of samples for each answer.
+
+    Example:
+        >>> lm = rauq.load_model("atlas")
+        >>> answers = (" Kyoto is in Japan.", " Kyoto is in Peru.")
+        >>> traces = [lm.read("Q: In which country is Kyoto? A:", answer) for answer in answers]
+        >>> [round(values["msp"], 1) for values in rauq.evaluate_many(traces, ["msp"])]
+        [0.6, 17.8]
     """
     drawn = [()] * len(traces) if samples is None else samples
     if len(drawn) != len(traces):

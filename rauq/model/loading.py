@@ -71,6 +71,10 @@ def load_model(
         MissingPackage: the package of the quantization is not installed, or accelerate for `device_map`.
         InvalidInput: unknown device, dtype, quantization or kind, a `device_map` beside a device or a quantization or
             that leaves out weights, or an `offload_folder` that cannot be written.
+
+    Example:
+        >>> rauq.load_model("atlas", device="cpu")
+        LanguageModel(atlas, base, 12 layers of 8 heads, float32 on cpu)
     """
     check_quantization(quantization)
     check_options(device_map, device=device, quantization=quantization, offload_folder=offload_folder)
@@ -121,6 +125,11 @@ def wrap(
     Raises:
         UnsupportedModel: no causal language model, or its attention cannot be captured exactly; the message says why.
         InvalidInput: unknown kind, or something other than a tokenizer.
+
+    Example:
+        >>> lm = rauq.load_model("atlas", device="cpu")  # or any model and tokenizer of transformers
+        >>> rauq.wrap(lm.model, lm.tokens.tokenizer, name="mine", kind="base")
+        LanguageModel(mine, base, 12 layers of 8 heads, float32 on cpu)
     """
     check_kind(kind)
     _check_tokenizer(tokenizer)

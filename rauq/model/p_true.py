@@ -23,6 +23,11 @@ def p_true_judge(lm: LanguageModel, *, chat: bool | None = None) -> Callable[[st
     Raises, when asked:
         InvalidInput: the prompt is longer than the context.
         NonFiniteLogits, OutOfMemory: as `LanguageModel.read`.
+
+    Example:
+        >>> judge = rauq.p_true_judge(rauq.load_model("atlas"))
+        >>> judge("In which country is Kyoto?", "Japan") < 0
+        True
     """
 
     def judge(question: str, answer: str) -> float:

@@ -259,6 +259,11 @@ def score(trace: Trace, settings: Settings | None = None) -> Score:
     Raises:
         InvalidInput: not a trace, or settings that do not fit the trace's layers or heads.
         NotCaptured: the alignment needs attention that the trace lacks.
+
+    Example:
+        >>> trace = rauq.load_model("atlas").generate("Q: In which country is Kyoto? A:")
+        >>> rauq.score(trace)
+        Score(uncertainty=1.436, layer=5, 7 of 7 tokens)
     """
     _require(trace, Trace, "give one trace. For several: score_many(batch(traces)).")
     settings = _checked(settings)
@@ -294,6 +299,12 @@ def score_arrays(
 
     Raises:
         InvalidInput: shapes that do not fit, values out of their range, or missing arguments.
+
+    Example:
+        >>> attention, logprobs = numpy.full((1, 2, 2), 0.5), numpy.log([0.9, 0.5, 0.9])
+        >>> settings = rauq.Settings(alpha=0.5, signal="probability", layers="all")
+        >>> rauq.score_arrays(attention, logprobs, settings)
+        Score(uncertainty=0.4714, layer=0, 3 of 3 tokens)
     """
     settings = _checked(settings)
     single = batch_of_arrays(
@@ -316,6 +327,13 @@ def score_many(answers: Answers, settings: Settings | None = None) -> Scores:
 
     Raises:
         InvalidInput: not a batch, or settings that do not fit the batch, its alignment and part included.
+
+    Example:
+        >>> lm = rauq.load_model("atlas")
+        >>> answers = (" Kyoto is in Japan.", " Kyoto is in Peru.")
+        >>> traces = [lm.read("Q: In which country is Kyoto? A:", answer) for answer in answers]
+        >>> rauq.score_many(rauq.batch(traces)).uncertainty.round(1)
+        array([1.4, 4.2])
     """
     _require(answers, Answers, "give a batch: score_many(batch(traces)). For one trace: score(trace).")
     if isinstance(answers, Blocks):

@@ -83,6 +83,13 @@ def score_surprisal(trace: Trace) -> Score:
 
     Raises:
         InvalidInput: no attention in the middle layers.
+
+    Example:
+        >>> lm = rauq.load_model("atlas")
+        >>> answers = (" Kyoto is in Japan.", " Kyoto is in Peru.")
+        >>> traces = [lm.read("Q: In which country is Kyoto? A:", answer) for answer in answers]
+        >>> [round(rauq.score_surprisal(trace).uncertainty, 1) for trace in traces]
+        [0.0, 17.2]
     """
     found, beside = surprisal(trace), score(trace, Settings(alpha=1.0, signal="probability"))
     values = np.where(found.compared, found.values, np.nan)

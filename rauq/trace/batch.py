@@ -163,6 +163,13 @@ def batch(traces: Iterable[Trace], alignment: Alignment = "predicting", part: Pa
         InvalidInput: no trace at all, something other than a trace, such as a `Failure` (the message names its
             position), or traces of different models or kinds.
         NotCaptured: the alignment needs attention that a trace lacks.
+
+    Example:
+        >>> lm = rauq.load_model("atlas")
+        >>> answers = (" Kyoto is in Japan.", " Kyoto is in Peru.")
+        >>> traces = [lm.read("Q: In which country is Kyoto? A:", answer) for answer in answers]
+        >>> rauq.batch(traces)
+        Batch(2 answers of at most 6 tokens, 12 layers of 8 heads)
     """
     traces = _traces(traces)
     first = _first_of_one_model(traces)

@@ -58,6 +58,10 @@ def load_idf(name: str | os.PathLike[str] = _EMBEDDED) -> np.ndarray:
 
     Raises:
         InvalidInput: no such file, or not one of finite frequencies.
+
+    Example:
+        >>> rauq.load_idf("atlas").shape
+        (6144,)
     """
     path = _ATLAS if name == _EMBEDDED else Path(name).expanduser()
     try:

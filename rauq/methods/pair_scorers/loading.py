@@ -187,6 +187,10 @@ def load_nli(name: str = NLI, *, device: str = "auto", revision: str | None = No
         UnsupportedModel: not a model for natural-language inference with these three labels, or an incomplete one.
         OutOfMemory: it does not fit.
         InvalidInput: unknown device.
+
+    Example:
+        >>> nli = rauq.load_nli("microsoft/deberta-large-mnli")  # doctest: +SKIP
+        >>> rauq.evaluate(trace, ["semantic_entropy"], samples=samples, judges=rauq.Judges(nli=nli))  # doctest: +SKIP
     """
     classifier = load_classifier(name, device=device, revision=revision)
     return partial(_probabilities, classifier, _order(classifier))
@@ -224,6 +228,10 @@ def load_similarity(name: str = SIMILARITY, *, device: str = "auto", revision: s
         UnsupportedModel: not one output that a sigmoid follows, or an incomplete model.
         OutOfMemory: it does not fit.
         InvalidInput: unknown device.
+
+    Example:
+        >>> similarity = rauq.load_similarity("cross-encoder/stsb-roberta-large")  # doctest: +SKIP
+        >>> similarity([("a cat", "a small cat")])  # doctest: +SKIP
     """
     classifier = load_classifier(name, device=device, revision=revision)
     _check(classifier)
@@ -283,6 +291,11 @@ def load_tagger(name: str = TAGGER) -> Keywords:
         MissingPackage: spaCy is not installed.
         ModelNotFound: no such model is installed, and no folder of that name can be read.
         UnsupportedModel: it assigns no tags.
+
+    Example:
+        >>> keywords = rauq.load_tagger("en_core_web_sm")  # doctest: +SKIP
+        >>> keywords("Kyoto is in Japan.")  # doctest: +SKIP
+        ((0, 5), (12, 17))
     """
     language = _language(name)
     if not language.pipe_names:
@@ -329,6 +342,11 @@ def load_judges(
 
     Raises:
         ModelNotFound, UnsupportedModel, OutOfMemory, MissingPackage, InvalidInput: as the loader of each judge says.
+
+    Example:
+        >>> judges = rauq.load_judges(idf="atlas")
+        >>> judges.idf.shape, judges.nli
+        ((6144,), None)
     """
     return Judges(
         nli=load_nli(nli, device=device) if nli else None,
