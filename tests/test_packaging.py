@@ -49,6 +49,13 @@ def test_the_library_has_ranges_and_the_app_exact_versions():
     assert [one for one in required([EXTRAS["app"]]) if "==" not in str(one)] == []
 
 
+def test_every_supported_python_runs_the_checks():
+    supported = re.findall(r"Python :: (3\.\d+)", str(PROJECT["classifiers"]))
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    assert re.findall(r'"(3\.\d+)"', workflow) == supported
+    assert "run: .ci/run" in workflow
+
+
 def test_version_and_title_are_cited_as_they_are():
     cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.findall(r"^version: (.*)$", cited, re.MULTILINE) == [rauq.__version__]
