@@ -54,6 +54,59 @@ def test_a_copied_link_opens_the_answer_and_where_that_is_gone_asks_before_it_ru
     assert "Gliwice" not in page.url
 
 
+LOOPING = "no no no no no no"  # the embedded model repeats it from token 5 on
+LABELS = """
+  window.labels = [];
+  new MutationObserver(() => {
+    const button = document.querySelector(".st-key-scoring button");
+    if (button && button.innerText !== window.labels.at(-1)) window.labels.push(button.innerText);
+  }).observe(document, { childList: true, subtree: true, characterData: true });
+"""
+
+
+def with_every_choice(page):
+    """Choose a signal, an alpha, layers, and the score without the repetition, as a person does."""
+    page.locator(".st-key-loop_button button").click()
+    rested(page)
+    open_drawer(page, "scoring")
+    page.get_by_role("radio", name="entropy").click()
+    expect(page).to_have_url(re.compile("signal=entropy"))
+    slider = page.locator(".st-key-settings_alpha input[type=range]")
+    slider.focus()
+    slider.press("ArrowRight")
+    expect(page).to_have_url(re.compile("alpha="))
+    page.get_by_text("Layers, heads, update, aggregation").click()
+    page.get_by_role("radio", name="all", exact=True).first.click()
+    expect(page).to_have_url(re.compile("layers=all"))
+    page.keyboard.press("Escape")
+    rested(page)
+
+
+def test_the_scoring_button_of_a_copied_link_says_what_the_link_says_from_the_first_moment(page, server, cold_server):
+    """Where the answer is in memory, where it is gone, while it is generated again, and once it is there."""
+    page.goto(f"{server}/inspect?prompt={LOOPING}&max_new_tokens=20")
+    page.locator(".st-key-run_link button").click()
+    rested(page)
+    with_every_choice(page)
+    headline, label = (page.locator(place).first.inner_text() for place in (".headline", ".st-key-scoring button"))
+    assert re.match(r"Scoring: signal entropy, alpha 0\.\d+ and 1 more, without the repetition", label)
+    open_drawer(page, "drawer_export")
+    link = page.locator(".st-key-open_drawer code").first.inner_text()
+    assert {"loop=without", "signal=entropy", "layers=all"} <= set(link.split("?")[1].split("&"))
+    with page.context.browser.new_context() as context:
+        context.add_init_script(LABELS)
+        other = context.new_page()
+        other.goto(link)
+        rested(other)
+        expect(other.locator(".headline")).to_have_text(headline)
+        assert other.evaluate("window.labels") == [label]
+        other.goto(link.replace(server, cold_server))
+        other.locator(".st-key-run_link button").click()
+        expect(other.locator(".views:not(.live) .headline").filter(visible=True)).to_have_text(headline)
+        expect(other).to_have_url(re.compile("loop=without"))
+        assert other.evaluate("window.labels") == [label]
+
+
 def test_an_answer_that_is_gone_is_said_in_its_place(page, server):
     address = f"{server}/inspect?kept=gone&layer=19&head=3"
     page.goto(address)

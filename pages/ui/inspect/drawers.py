@@ -67,8 +67,12 @@ def drawer_links(name: str, trace: Trace) -> None:
     _drawer_button(EXPORT, "Export")
 
 
-def open_drawer(trace: Trace, score: Score, *, said: Callable[[], Statements]) -> None:
-    """Draw the drawer that is open, if one is; `trace` includes the user's marks, `said` returns what the page says."""
+def open_drawer(trace: Trace, score: Score, *, said: Callable[[], Statements], whole: Trace) -> None:
+    """Draw the drawer that is open, if one is.
+
+    `trace` includes the user's marks, `said` returns what the page says. A link leads to the `whole` answer, which has
+    the loop that `trace` may lack.
+    """
     name = st.session_state.get(OPEN)
     if name not in {REFERENCE, EXPORT}:
         return
@@ -77,13 +81,13 @@ def open_drawer(trace: Trace, score: Score, *, said: Callable[[], Statements]) -
             _reference_panel(trace, score)
             added_heads_field()
         else:
-            _exports(trace, score, said)
+            _exports(trace, score, said, whole)
         st.button("Close", key="close_drawer", type="tertiary", on_click=_toggle, args=(name,))
 
 
-def _exports(trace: Trace, score: Score, said: Callable[[], Statements]) -> None:
+def _exports(trace: Trace, score: Score, said: Callable[[], Statements], whole: Trace) -> None:
     st.markdown("**Copy link**")
-    _link(trace)
+    _link(whole)
     st.markdown("**Download**")
     _downloads(trace, score, said)
     st.markdown("**Python code that reproduces this score**")

@@ -8,7 +8,6 @@ from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from analysis.one_answer.statements import Statements
 from pages.ui.host import hosting
@@ -26,22 +25,22 @@ from pages.ui.inspect.branch import (
     start_branch,
     stop_branch,
 )
+from pages.ui.inspect.conversation import follow_up
 from pages.ui.inspect.drawers import EXPORT, OPEN, drawer_links, open_drawer, print_figures
 from pages.ui.inspect.form import EXAMPLES, run, show_messages, take, task_name
 from pages.ui.inspect.linked_views import live_views, payload, show_views
-from pages.ui.inspect.loop import NO_LOOP, Loop, loop_line, looped
+from pages.ui.inspect.loop import NO_LOOP, Loop, is_left_out, loop_line, looped
 from pages.ui.inspect.reference import Reference, finish_reference, judged_payload, reference, separates_best
 from pages.ui.inspect.remedies import has_template, offer_remedies
 from pages.ui.inspect.settings import more_attention, offer_surprisal, scoring_drawer, take_more_attention
 from pages.ui.inspect.statements import statements
 from pages.ui.inspect.verdict import apply_event, known_verdict, verdict_payload
 from pages.ui.shared import answers, selection, state, url_state
-from pages.ui.shared.answer_fields import end_of_form, sampling_of_form
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import printable, show_error
 from pages.ui.shared.measure import scored as measured
-from pages.ui.shared.model_form import chosen_model, model_details, model_of
-from pages.ui.shared.url_state import ASKS, DEFAULT_TOKENS, EXAMPLE, FROM, KEPT, NUMBER, OF_RUN, RUN, Asked
+from pages.ui.shared.model_form import chosen_model, model_details
+from pages.ui.shared.url_state import ASKS, EXAMPLE, FROM, KEPT, NUMBER, OF_RUN, PROMPT, RUN, Asked
 from rauq.checkpoints.kinds import find_preset
 from rauq.checkpoints.named import find_named
 from rauq.errors import RauqError
@@ -50,8 +49,6 @@ from rauq.recorded.answers import Recorded
 from rauq.scoring.report import Words, words
 from rauq.scoring.score import Score
 from rauq.scoring.shown import show_head
-from rauq.trace.messages import Message
-from rauq.trace.parts import answer_text
 from rauq.trace.trace import Kind, Trace
 
 PAGE = "inspect"
@@ -63,7 +60,8 @@ _BRANCH_SECONDS = 0.5  # between two looks at a branch that is being generated
 class Shown:
     """The answer that the page shows: `name` identifies it, `note` says what to look for.
 
-    `recorded`: what is known of a recorded one. `loop`: whether it ends in a loop, which `trace` may lack.
+    `recorded`: what is known of a recorded one. `loop`: whether it ends in a loop. `whole`: the answer with its loop,
+    where `trace` lacks it.
     """
 
     name: str
@@ -71,6 +69,12 @@ class Shown:
     note: str = ""
     recorded: Recorded | None = None
     loop: Loop = NO_LOOP
+    whole: Trace | None = None
+
+    @property
+    def view(self) -> str:
+        """What the browser calls it: without its loop it has other tokens, so that it is another answer there."""
+        return f"{self.name}, without its loop" if self.loop.left_out else self.name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +133,7 @@ def _looped(shown: Shown | None) -> Shown | None:
     if shown is None:
         return None
     trace, loop = looped(shown.trace)
-    return replace(shown, trace=trace, loop=loop)
+    return replace(shown, trace=trace, loop=loop, whole=shown.trace if loop.left_out else None)
 
 
 def _scored(shown: Shown) -> Scored:
@@ -188,7 +192,9 @@ def _bar(scored: Scored | None, request: Request, *, live: Job | None) -> DeltaG
         _drawers(None if live else scored)
     form.answer_fields_row()
     if scored and scored.score and not live:
-        open_drawer(_marked(scored.shown), scored.score, said=partial(_said, scored.shown, scored.score))
+        marked, said = _marked(scored.shown), partial(_said, scored.shown, scored.score)
+        whole = replace(scored.shown.whole or marked, wrong=marked.wrong)
+        open_drawer(marked, scored.score, said=said, whole=whole)
     return count
 
 
@@ -205,7 +211,10 @@ def _said(shown: Shown, score: Score) -> Statements:
 def _drawers(scored: Scored | None) -> None:
     if scored and scored.score:
         drawer_links(scored.shown.name, _marked(scored.shown))
-    scoring_drawer(scored.shown.trace if scored else None)
+    if scored:
+        scoring_drawer(scored.shown.trace, without_loop=scored.shown.loop.left_out)
+    else:
+        scoring_drawer(None, without_loop=PROMPT in st.query_params and is_left_out())
 
 
 def current() -> Shown | None:
@@ -362,48 +371,6 @@ def _switch(kind: Kind) -> None:
     form.run()
 
 
-_QUESTION = "follow_up"
-
-
-def follow_up(trace: Trace) -> None:
-    """Draw a field for the next question if the answer can be part of a conversation."""
-    if not (trace.chat_applied and answer_text(trace).strip()):
-        return
-    with st.form("follow_up_form", border=False):
-        placeholder = "The next question; this answer becomes part of the conversation"
-        st.text_area("Follow-up", key=_QUESTION, height=80, placeholder=placeholder)
-        asked = st.form_submit_button("Ask a follow-up", key="follow_up_button", on_click=_ask, args=(trace,))
-    context = get_script_run_ctx()
-    if asked and context is not None and context.fragment_ids_this_run:
-        st.rerun()  # only this fragment ran; the answer being generated is outside it
-
-
-def _ask(trace: Trace) -> None:
-    """Fill the form with the conversation and the question as prompt, and start answering.
-
-    All other options stay as in the form.
-    """
-    job, question = st.session_state.get(state.JOB), st.session_state[_QUESTION]
-    if not question.strip() or (job is not None and job.live):
-        return
-    before = trace.messages or (Message(role="user", content=trace.prompt),)
-    choice = model_of(trace)
-    form.fill_for_next(
-        Asked(
-            prompt=question,
-            context=(*before, Message(role="assistant", content=answer_text(trace))),
-            template_options=st.session_state.get(state.OPTIONS, {}),
-            model=choice.name,
-            kind=choice.kind,
-            max_new_tokens=st.session_state.get(state.LIMIT, DEFAULT_TOKENS),
-            sampling=sampling_of_form(),
-            end=end_of_form(),
-        )
-    )
-    st.session_state[_QUESTION] = ""
-    form.run()
-
-
 _BRANCH, _AGAIN = "_branch", "_again"
 _WAYS_BACK = {
     "answer_sets": ("pages/answer_sets.py", "Back to the answer set"),
@@ -429,7 +396,7 @@ def show_answer(shown: Shown, score: Score) -> None:
         "judged": judged_payload(shown.trace, score, found) | own,
         "separates": None if best is None else best._asdict(),
         "offer": more_attention(shown.trace, score),
-        "answer": shown.name,
+        "answer": shown.view,
         "isRecorded": shown.recorded is not None,
         "selection": asdict(selected),
         "serial": selection.serial(selected, wrong),
@@ -471,7 +438,7 @@ def _for(shown: Shown, act: Callable[[Mapping[str, Any]], object]) -> Callable[[
     """Do what was asked for in the browser, unless it is of another answer, and run the whole page again."""
 
     def done(event: Mapping[str, Any]) -> None:
-        if event["answer"] == shown.name:
+        if event["answer"] == shown.view:
             act(event)
             st.session_state[_AGAIN] = True
 
@@ -489,7 +456,7 @@ def _way_back() -> None:
 
 
 def _apply_selection(shown: Shown, event: Mapping[str, Any]) -> None:
-    if event["answer"] == shown.name:  # a late event of the previous answer would change the selection in this one
+    if event["answer"] == shown.view:  # a late event of the previous answer would change the selection in this one
         before = selection.chosen(shown.trace)
         selection.store_selection(event, shown.trace)
         after = selection.chosen(shown.trace)

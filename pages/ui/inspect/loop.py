@@ -36,8 +36,13 @@ def looped(trace: Trace) -> tuple[Trace, Loop]:
     """The answer to show, without its loop where the URL asks for that, and what is known of the loop."""
     if (start := loop_start(trace)) is None:
         return trace, NO_LOOP
-    left_out = st.query_params.get(LOOP) == _LEFT_OUT
+    left_out = is_left_out()
     return without_loop(trace) if left_out else trace, Loop(start=start, left_out=left_out)
+
+
+def is_left_out() -> bool:
+    """Return whether the URL asks for an answer without its loop."""
+    return st.query_params.get(LOOP) == _LEFT_OUT
 
 
 def loop_line(loop: Loop) -> None:

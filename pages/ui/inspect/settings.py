@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from pages.ui.shared import selection, state, url_state
-from pages.ui.shared.measure import choose_measure, measure
+from pages.ui.shared.measure import choose_measure, measure, measure_of_given
 from pages.ui.shared.settings_form import SettingsForm, settings_form
 from rauq.scoring.report import BLIND_TO_TOKENS, attention_adds_little, was_given
 from rauq.scoring.score import Measure, Score
@@ -24,16 +24,28 @@ _MEASURES: Mapping[Measure, str] = MappingProxyType({"surprisal": "Largest surpr
 _BY = "score_by"
 
 
-def scoring_drawer(trace: Trace | None) -> None:
-    """What changes the settings of the URL; the closed drawer names what is not the paper's."""
-    form = _form(*([trace] if trace else []))
-    by = "rauq" if trace is None else measure(trace)
-    with st.popover(_label(form, by), key="scoring"):
-        if trace is not None and was_given(trace):
-            _measure_field(by, trace)
+def scoring_drawer(trace: Trace | None, *, without_loop: bool) -> None:
+    """What changes the settings of the URL; the closed drawer names what is not the paper's.
+
+    `trace` None: the answer is not there yet. `without_loop`: its repetition is left out of the score.
+    """
+    form, reader = _form(*([trace] if trace else [])), _reader(trace)
+    by = measure(trace) if trace else measure_of_given() if reader else "rauq"
+    label = _label(form, by) + (", without the repetition" if without_loop else "")
+    with st.popover(label, key="scoring"):
+        if reader:
+            _measure_field(by, reader)
         if by == "rauq":
             settings_form(form)
-        _badge(form, by)
+        _badge(form, by, given=reader is not None)
+
+
+def _reader(trace: Trace | None) -> str | None:
+    """The model that reads an answer which it did not write, shown or asked for by the URL; None for another answer."""
+    if trace is not None:
+        return trace.model if was_given(trace) else None
+    asked = url_state.read_asked(st.query_params.to_dict())
+    return asked.model if asked and asked.answer is not None else None
 
 
 def _label(form: SettingsForm, by: Measure) -> str:
@@ -47,14 +59,14 @@ def _label(form: SettingsForm, by: Measure) -> str:
     return f"Scoring: {', '.join(named[:_MOST_NAMED])}{more}"
 
 
-def _measure_field(by: Measure, trace: Trace) -> None:
+def _measure_field(by: Measure, reader: str) -> None:
     """The choice between what finds errors in an answer that the model did not write, and RAUQ."""
     from analysis.evidence.written import why_surprisal
 
     st.session_state[_BY] = by
     options: dict[str, Any] = {"format_func": _MEASURES.__getitem__, "key": _BY, "on_change": _take_measure}
     st.segmented_control("Score by", list(_MEASURES), required=True, **options)
-    st.caption(why_surprisal(trace.model))
+    st.caption(why_surprisal(reader))
 
 
 @url_state.by_the_user
@@ -93,10 +105,9 @@ def _form(*traces: Trace) -> SettingsForm:
     return SettingsForm(answers=traces, kind=kind, read=read, write=state.change_settings, selected=selected)
 
 
-def _badge(form: SettingsForm, by: Measure) -> None:
+def _badge(form: SettingsForm, by: Measure, *, given: bool) -> None:
     papers = by == "rauq" and is_paper_setting(form.read(), *form.kinds)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge("the paper's setting" if papers else "not the paper's setting", color="gray" if papers else "orange")
         options: dict[str, Any] = {"key": "paper", "on_click": choose_measure, "type": "tertiary"}
-        chosen = "rauq" if any(map(was_given, form.answers)) else None
-        st.button("Reset to paper's setting", args=(chosen,), disabled=papers, **options)
+        st.button("Reset to paper's setting", args=("rauq" if given else None,), disabled=papers, **options)

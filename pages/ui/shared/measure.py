@@ -15,6 +15,11 @@ def measure(trace: Trace, prefix: str = "") -> Measure:
     """Return what finds errors in this answer, unless the URL asks for RAUQ, or has a setting of it."""
     if not was_given(trace) or trace.attribution is not None:
         return "rauq"
+    return measure_of_given(prefix)
+
+
+def measure_of_given(prefix: str = "") -> Measure:
+    """Return what an answer that the model did not write is scored by, as the URL asks."""
     query = st.query_params.to_dict()
     return "rauq" if query.get(prefix + BY) == "rauq" or url_state.settings_in(query, prefix) else "surprisal"
 

@@ -31,12 +31,12 @@ _NOTICES = "_notices"
 def show(trace: Trace) -> str:
     """Name a new answer in the URL, where a reload finds it, and return its name.
 
-    The selection is cleared unless a link asked for this answer and that selection.
+    The selection, and the choice to leave out a loop, are cleared unless a link asked for this answer and for them.
     """
     link = url_state.read_asked(st.query_params.to_dict())
     stays = link is not None and (link.prompt, link.context) == (trace.prompt, trace.messages[:-1])
     name = answers.keep(trace)
-    gone = (EXAMPLE, LOOP, *OF_RUN, *ASKS, *(() if stays else (*SELECTED, WRONG)))
+    gone = (EXAMPLE, *OF_RUN, *ASKS, *(() if stays else (LOOP, *SELECTED, WRONG)))
     url_state.write(dict.fromkeys(gone, None) | {KEPT: name})
     st.session_state[IN_FORM] = f"{KEPT}:{name}"  # or newer: the form led to this answer
     return f"{KEPT}:{name}"

@@ -54,6 +54,30 @@ def test_the_link_of_an_answer_that_is_gone_says_so_and_offers_to_generate_it(op
 
 
 @pytest.mark.usefixtures("no_model")
+def test_the_link_of_an_answer_scored_without_its_loop_asks_for_the_whole_answer(open_app):
+    looping = make_trace((b" no",) * 16, prompt="no", model="atlas", stop_reason="length")
+    query, _ = copied(open_app(looping, loop="without"))
+    assert (query["loop"], query["max_new_tokens"]) == ("without", "16")
+    given = make_trace((b" no",) * 16, prompt="no", model="atlas", stop_reason="given")
+    query, _ = copied(open_app(given, loop="without"))
+    assert (query["loop"], query["answer"]) == ("without", " no" * 16)
+
+
+@pytest.mark.usefixtures("no_model")
+def test_the_scoring_button_says_by_what_the_pasted_answer_of_a_link_will_be_scored(open_app):
+    asked = {"prompt": "Where is Lima?", "answer": " Lima", "kept": "gone"}
+    labels = [scoring(open_app(**asked, **settings)) for settings in ({}, {"by": "rauq"}, {"alpha": "0.5"})]
+    assert labels == ["Scoring: largest surprisal", "Scoring: paper's", "Scoring: alpha 0.5"]
+    page = open_app(**asked)
+    page.button(key="paper").click().run()
+    assert scoring(page) == "Scoring: paper's"
+
+
+def scoring(page):
+    return page.get("popover")[-1].proto.popover.label
+
+
+@pytest.mark.usefixtures("no_model")
 def test_a_link_without_an_answer_says_nothing_of_one_that_is_gone(open_app):
     page = open_app(prompt="Where is Lima?")
     assert page.title[0].value == "This link asks for an answer"
