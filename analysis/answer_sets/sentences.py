@@ -9,7 +9,7 @@ from analysis.answer_sets.clusters import LEAST_FOR_INTERVAL
 from analysis.answer_sets.gaps import LEAST, Enough, Gaps, HeadGaps, gaps
 from analysis.answer_sets.heads import Agreement, SelectedHeads
 from analysis.answer_sets.quality_curves import Correlations, QualityBins
-from analysis.answer_sets.separation import HeldOut, Labelled, Separation, TopHeads
+from analysis.answer_sets.separation import TOP, HeldOut, Labelled, Separation
 from analysis.answer_sets.sides import Sides
 from analysis.answer_sets.word_attention import WordAttention
 from analysis.calibration import Calibration, share_at
@@ -356,24 +356,12 @@ def groups_caption(counted: Labelled) -> str:
     )
 
 
-def strongest_not_chosen(found: Separation, top: TopHeads, layers: Sequence[int]) -> str:
-    """The strongest head over all answers that the table lacks, and why it lacks it; "" where it has the strongest."""
-    distance = np.abs(found.auc - 0.5)
-    distance[tuple(np.array(top.heads, dtype=int).T)] = 0
-    row, head = divmod(int(distance.argmax()), distance.shape[1])
-    if not distance[row, head] > np.abs(top.auc - 0.5).min(initial=0.5):
-        return ""
-    return (
-        f"Layer {layers[row]} head {head}, {_short(found.auc[row, head])} over all answers, is not in the table: the "
-        "half that chooses heads did not choose it, so the other half cannot judge it."
-    )
-
-
 def top_heads_caption(words: WordAttention | None) -> str:
     """What the columns of the table of heads are."""
     own = (
-        "The heads chosen on one half of the questions, and the strongest of all. Columns from Held-out to Residual: "
-        "on the other half, with 95 % intervals. All heads as CSV has every head."
+        f"The heads chosen on one half of the questions, and the {TOP} strongest over all. Columns from Held-out to "
+        "Residual: on the other half, with 95 % intervals; –: not chosen, so that half cannot judge it. "
+        "All heads as CSV has every head."
     )
     if words is None:
         return joined(own, "Words alone: known only for the whole answer.")

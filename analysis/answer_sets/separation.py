@@ -17,7 +17,7 @@ from analysis.stats import Intervals, divided
 
 TOP = 10  # heads that are shown one by one
 _MOST = 50.0  # log-odds
-_ROUNDING = 1e-5  # of areas by chance, which may be that of the labels as they are where few can move
+_ROUNDING = 1e-5  # of areas by chance, which may equal that of the labels as they are where few can move
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -252,8 +252,8 @@ def areas_with_interval(values: np.ndarray, counted: Labelled) -> Intervals:
 def _parts_of_error(values: np.ndarray, area: np.ndarray, counted: Labelled) -> np.ndarray:
     """What each answer adds to the error of the areas (K,): (n, K), of `values` (n, K).
 
-    It is how often the answer compares as the area says, above or below that, in its group. The factor makes the sum
-    of squares that of chance in groups of any size.
+    It is how much more often, or less, the answer compares correctly in its group than the area says. The factor makes
+    the sum of squares that of chance in groups of any size.
     """
     size, side = np.bincount(counted.group), 2 * counted.group + counted.correct
     own_side, other_side = np.bincount(side)[side], np.bincount(side, minlength=2 * len(size))[side ^ 1]
@@ -318,7 +318,7 @@ def _limit(values: np.ndarray, counted: Labelled, permutations: int, seed: int) 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TopHeads:
-    """K heads in detail, the strongest first: those that one half of the questions chose, and the strongest of all.
+    """K heads in detail, the strongest first: those that one half of the questions chose, and the TOP of all answers.
 
     `heads`: (row, head) of each. Areas under the curve (K,): `auc` of all answers; the others of the half that did not
     choose: `held_out`, `same_length` among answers of the same group and length, `words` of the attention expected from
@@ -350,8 +350,7 @@ def top_heads(
     `expected` and `residual` (A, L, H) are nan where unknown, `shares` are (L, H). `same_length`: the answers that
     count where groups are those of `by_length`.
     """
-    best = (found.best,) if found.best is not None and found.best not in half.heads else ()
-    heads = (*half.heads, *best)
+    heads = (*half.heads, *(head for head in _strongest(found) if head not in half.heads))
     order = sorted(range(len(heads)), key=lambda at: -abs(found.auc[heads[at]] - 0.5))
     rows, columns = (np.array([head[axis] for head in heads], dtype=int) for axis in (0, 1))
     chosen = np.arange(len(heads)) < len(half.heads)
@@ -368,6 +367,14 @@ def top_heads(
         residual=judged(residual, _with(residual[half.judging.rows], half.judging)),
         shares=shares[rows, columns][order],
     )
+
+
+def _strongest(found: Separation) -> list[tuple[int, int]]:
+    """The TOP heads over all answers, as (row, head), the strongest first; none where no answer counts."""
+    if found.best is None:
+        return []
+    places = np.argsort(-np.abs(found.auc - 0.5), axis=None, kind="stable")[:TOP]
+    return [divmod(int(place), found.auc.shape[1]) for place in places]
 
 
 def _with(values: np.ndarray, counted: Labelled) -> Labelled:

@@ -180,8 +180,7 @@ def _table(chosen: Chosen, found: Separation, top: TopHeads, shown: tuple[int, i
     with st.container(horizontal=True):
         save("Table as CSV", "heads.csv", lambda: csv_table(top_heads_table(top, chosen.layers)))
         save("All heads as CSV", "all-heads.csv", lambda: csv_table(separation_table(found, chosen.layers)))
-    lacking = sentences.strongest_not_chosen(found, top, chosen.layers)
-    st.caption(joined(sentences.top_heads_caption(_words(chosen)), lacking))
+    st.caption(sentences.top_heads_caption(_words(chosen)))
 
 
 def _words(chosen: Chosen) -> WordAttention | None:

@@ -1,7 +1,5 @@
 """Result sentences of the views: their numbers, and a difference only where its interval excludes 0."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -207,19 +205,6 @@ def test_what_words_cannot_say_is_stated():
     assert "Words and residual: layers 4 to 5" in said
     assert "1 of 2 answers consist mostly of pairs of tokens that no other answer has." in said
     assert "known only for the whole answer" in sentences.top_heads_caption(None)
-
-
-def test_the_strongest_head_that_the_table_lacks_is_named_with_the_reason():
-    found = compared(means(0.1, 0.05, 0.02), SIDES)
-    order = np.argsort(-np.abs(found.auc - 0.5), axis=None)
-    heads = [tuple(int(part) for part in np.unravel_index(at, found.auc.shape)) for at in order]
-    top = SimpleNamespace(heads=(heads[0], heads[2]), auc=np.array([found.auc[heads[0]], found.auc[heads[2]]]))
-    layers = tuple(range(10, 10 + len(found.auc)))
-    said = sentences.strongest_not_chosen(found, top, layers)
-    assert said.startswith(f"Layer {layers[heads[1][0]]} head {heads[1][1]}, ")
-    assert "did not choose it" in said
-    both = SimpleNamespace(heads=tuple(heads[:2]), auc=np.array([found.auc[head] for head in heads[:2]]))
-    assert sentences.strongest_not_chosen(found, both, layers) == ""
 
 
 def test_the_share_of_correct_answers_is_read_from_the_calibration():

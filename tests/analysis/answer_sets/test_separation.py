@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from analysis.answer_sets.separation import (
+    TOP,
     areas,
     areas_with_interval,
     best_of_layers,
@@ -263,6 +264,21 @@ def test_top_heads_hold_the_strongest_even_where_the_half_did_not_choose_it():
     np.testing.assert_allclose(full.same_length.value, full.held_out.value)
     np.testing.assert_allclose(full.residual.value[np.isfinite(full.held_out.value)], 0.5)
     assert full.shares.tolist() == [shares[place] for place in full.heads]
+
+
+def test_no_head_outside_the_table_is_stronger_than_the_tenth_over_all_answers():
+    """Those that the half did not choose have no held-out value, and the others have one."""
+    values = np.random.default_rng(2).uniform(size=(80, 4, 9))
+    result = found(values, np.arange(80) % 2, ["one"] * 80)
+    half = held_out(values, result.labelled, most=3)
+    about = {"expected": values, "residual": values, "shares": np.zeros((4, 9))}
+    top = top_heads(values, result, half, same_length=result.labelled, **about)
+    strength = np.abs(result.auc - 0.5)
+    assert set(top.heads) == set(half.heads) | {divmod(int(at), 9) for at in np.argsort(-strength, axis=None)[:TOP]}
+    assert [head for head, value in zip(top.heads, top.held_out.value, strict=True) if np.isfinite(value)] == sorted(
+        half.heads, key=lambda head: -strength[head]
+    )
+    assert (np.diff(np.abs(top.auc - 0.5)) <= 0).all()
 
 
 def test_a_thousand_heads_and_two_thousand_answers_take_seconds():
