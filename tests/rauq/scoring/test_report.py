@@ -11,7 +11,7 @@ from rauq import Settings, score
 from rauq.recorded.answers import find_recorded, load_recorded
 from rauq.scoring import report
 from rauq.scoring.settings import Signal, Update
-from rauq.scoring.shown import shown_layer
+from rauq.scoring.shown import show_head, shown_layer
 from tests.traces import make_trace
 
 CASES = {
@@ -158,20 +158,28 @@ def test_sentence_holds_the_numbers_of_the_score():
 @pytest.mark.parametrize("signal", get_args(Signal))
 @pytest.mark.parametrize("seed", range(3))
 def test_what_a_sentence_says_of_signal_and_attention_follows_from_their_shares(seed, signal, update):
+    """At every alpha, for the head that gives the score and for another one that is shown."""
     rng = np.random.default_rng(seed)
     trace = make_trace((b"a", b" b", b" c", b" d", b" e"), seed=seed, probabilities=rng.uniform(0.05, 1, 5))
     for alpha in np.linspace(0, 1, 11):
         found = score(trace, Settings(signal=signal, alpha=alpha, update=update))
-        point, said = report.collapse(trace, found), report.sentence(trace, found)
-        shares = {} if point is None else {signal: point.signal_share, "attention": point.attention_share}
-        for name, share in shares.items():
-            part = abs(share) / point.value
-            claimed = re.search(rf"{name.capitalize()} changes it by only (\d+) %\.", said)
-            assert (claimed is not None) == (part <= 0.1 and "has no part in it" not in said)
-            assert claimed is None or abs(float(claimed[1]) - 100 * part) <= 0.5
-        assert ("attention has no part in it" in said) == (point is not None and point.token == 0 < point.value)
-        assert "adds little" not in said
-        assert "only attention counts" not in said
+        for shown in (found, show_head(trace, found, trace.layers[0], 1)):
+            check_shares(trace, shown)
+
+
+def check_shares(trace, found):
+    point, said = report.collapse(trace, found), report.sentence(trace, found)
+    shares = {} if point is None else {found.settings.signal: point.signal_share, "attention": point.attention_share}
+    for name, share in shares.items():
+        part = abs(share) / point.value
+        claimed = re.search(rf"{name.capitalize()} changes it by only (\d+) %\.", said)
+        assert (claimed is not None) == (0 <= part <= 0.1 and "has no part in it" not in said)
+        assert claimed is None or abs(float(claimed[1]) - 100 * part) <= 0.5
+    assert ("attention has no part in it" in said) == (point is not None and point.token == 0 < point.value)
+    assert "adds little" not in said
+    assert "only attention counts" not in said
+    if report.attention_adds_little(trace, found):  # the page offers settings under which it counts
+        assert re.search("Attention changes it by only|attention has no part in it", said)
 
 
 def test_a_rounded_zero_has_no_minus():
