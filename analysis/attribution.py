@@ -1,8 +1,8 @@
 """RAUQ (LIG) on answers of a run, kept in a folder, and compared with RAUQ on the same answers (Table 20).
 
 The folder has `request.json`, written first, and `answers.jsonl`, a line for each answer as soon as it is attributed:
-the same command goes on where it was stopped. The result is PRR, the paired difference, completeness and cost, and how
-far it is from that of another folder.
+the same command continues where it was stopped. The result is PRR, the paired difference, completeness and cost, and
+how far it is from that of another folder.
 """
 
 import json
@@ -151,7 +151,7 @@ def _read_request(path: Path) -> Request:
 
 
 def read_answers(folder: Path) -> tuple[LigAnswer, ...]:
-    """The answers of a folder by their row; a line that is none is left out, such as the half one that a kill leaves.
+    """The answers of a folder by their row; invalid lines are left out, such as half a line left by a kill.
 
     Raises:
         RunError: they cannot be read.
@@ -174,7 +174,7 @@ def _answer(line: str) -> LigAnswer | None:
 
 
 def add_answer(folder: Path, answer: LigAnswer) -> None:
-    """Append one answer; it begins a line of its own, since a kill may have left half of one.
+    """Append one answer on a new line, since a killed process may have left half a line.
 
     Raises:
         RunError: it cannot be written.

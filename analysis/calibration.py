@@ -14,7 +14,7 @@ from analysis.stats import check_correct, defined, student
 from rauq.labels import number
 
 LEAST = 12  # questions with a correct answer, and with an incorrect one: with fewer the interval covers too rarely
-_MANY = 300  # questions of each side: from so many a curve with more knots is as sure, and fits more shapes
+_MANY = 300  # questions of each side: from so many on, a curve with more knots is as certain, and fits more shapes
 _FEW_KNOTS = np.array([-1.645, -0.385, 0.385, 1.645])  # as normal scores: the 5th, 35th, 65th and 95th percentile
 _MORE_KNOTS = np.array([-1.96, -1.2, -0.6, 0.0, 0.6, 1.2, 1.96])
 _RIDGE = 0.003  # keeps the curve finite where a score separates correct from incorrect answers

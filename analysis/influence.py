@@ -1,8 +1,8 @@
 """What each answer adds to the error of a metric, from which its interval follows.
 
-A metric of answers changes as one of them counts a little more; that derivative, its influence, is the same for every
-metric here what a residual is for a mean: the sum of their squares is the variance (the infinitesimal jackknife; Efron,
-1982). It takes one sort, where a bootstrap takes a thousand.
+The influence of an answer is the derivative of the metric by the weight of that answer. It is to a metric what a
+residual is to a mean: the sum of the squares is the variance (the infinitesimal jackknife; Efron, 1982). Computing it
+takes one sort, where a bootstrap takes a thousand.
 """
 
 import math

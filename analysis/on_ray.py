@@ -68,7 +68,7 @@ class Model:
         never = Event()  # the driver ends an actor instead
         found = made(self._ready, shard, examples, machine=machine, cancel=never, on_done=lambda *_: None)
         if found is None:
-            message = "a shard that nobody cancels is answered"
+            message = "a shard ended without a result, though it was not cancelled"
             raise AssertionError(message)
         return replace(found, files=tuple(found.files))
 

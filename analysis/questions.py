@@ -1,7 +1,7 @@
 """Which questions are the same: equal and nearly equal ones are one cluster, the unit of intervals, tests and folds.
 
 Questions are joined where they ask in the same words, whatever their case, punctuation and frame. A threshold of
-similarity would not do: two facts differ in one word, and an appended instruction has many.
+similarity would fail: questions on two facts may differ in one word, while an appended instruction has many words.
 """
 
 import hashlib

@@ -5,8 +5,8 @@ only where there is none, works in its copy, and uploads what is new whenever a 
 that has its table is whole in the store too. A reader downloads what has changed since it last looked, into a copy of
 its own. Copies are in the user's cache, and may be deleted at any time.
 
-Leases are numbered, so that of two jobs that find an ended one only one creates the next. A lease ends with its job, or
-when its job has not renewed it for `LEASE_SECONDS`, by the clock of the store.
+Leases are numbered, so that if two jobs find that a lease has ended, only one of them creates the next. A lease ends
+with its job, or when its job has not renewed it for `LEASE_SECONDS`, by the clock of the store.
 """
 
 import hashlib

@@ -20,7 +20,7 @@ class ModelNotFound(RauqError):
 
 
 class UnsupportedModel(RauqError):
-    """The model cannot be used exactly: its files need what is not supported, or its attention cannot be captured."""
+    """The model cannot be used exactly: its files need an unsupported feature, or its attention cannot be captured."""
 
 
 class NonFiniteLogits(RauqError):

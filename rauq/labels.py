@@ -45,8 +45,8 @@ def parts(piece: bytes) -> tuple[Part, ...]:
 def running_parts(pieces: Sequence[bytes]) -> tuple[tuple[Part, ...], ...]:
     """What to draw of each token in running text, given its `whole_characters`; nothing where it has no bytes.
 
-    Joiners between letters stand as they are, and a mark of direction has its effect beside its label: else the text
-    would not read as where it was typed.
+    Joiners between letters stand as they are, and a mark of direction has its effect beside its label, so that the text
+    reads as it was typed.
     """
     before, drawn = "", []
     for piece in pieces:
@@ -94,7 +94,7 @@ def letters_direction(pieces: Sequence[bytes]) -> Direction | None:
 
 
 def order_marks(pieces: Sequence[bytes]) -> tuple[str, ...]:
-    """An invisible mark for each token: between two of its mark, its box stands in a row as its text would.
+    """An invisible direction mark for each token: set on both sides of its box, it orders boxes as text is ordered.
 
     A token without letters or digits has none: its place depends on its neighbours, as in a text.
     """

@@ -18,9 +18,9 @@ def clusters_or_own(clusters: np.ndarray | None, count: int) -> np.ndarray:
 
 
 def exchangeable(group: np.ndarray, cluster: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The clusters with as many answers in each group as one another: rows (M, S) of M such clusters of S answers.
+    """The clusters with equally many answers in each group: rows (M, S) of M such clusters of S answers.
 
-    By chance, these could have had one another's labels. `group` and `cluster` (n,) are numbers.
+    By chance, they could have had each other's labels. `group` and `cluster` (n,) are numbers.
     """
     order = np.lexsort((group, cluster))
     members = np.split(order, np.flatnonzero(np.diff(cluster[order])) + 1)
@@ -35,7 +35,7 @@ def shuffled(
 ) -> np.ndarray:
     """Random labellings (count, n): all labels (n,) of a cluster go to another one that is exchangeable with it.
 
-    Each group keeps as many of each label. A cluster that is like no other keeps its own.
+    Each group keeps as many of each label. A cluster that is exchangeable with no other keeps its labels.
     """
     found = np.tile(labels, (count, 1))
     for rows in exchangeable(group, cluster):

@@ -301,7 +301,7 @@ def head_map(
     narrow: bool = False,
     dark: bool = False,
 ) -> go.Figure:
-    """Map of the areas under the ROC curve: a column for each layer, a row for each head, as wide above 0.5 as below.
+    """Map of the areas under the ROC curve: a column for each layer, a row for each head, colours symmetric around 0.5.
 
     `used`: the layers of RAUQ, framed. `selected` (layer, head) have a ring, `shown` a square. `end`: the distance from
     0.5 at which the colours end, by default that of the strongest head. `narrow`: on half a page. An invisible point

@@ -103,7 +103,7 @@ class _Occurrences:
 
 
 def _of_position(weights: np.ndarray, position: _Kinds, pairs: _Occurrences) -> np.ndarray:
-    """What a token's position adds to the weights (T, H), beside what its pair does: least squares of both, by turns.
+    """What a token's position adds to the weights (T, H), besides its pair of tokens: least squares of both, in turn.
 
     A pair that occurs once says nothing of its position.
     """

@@ -125,7 +125,7 @@ def _about(answer: LigAnswer) -> str:
 
 
 def seconds_expected(lm: "LanguageModel", run: Run, request: Request, rows: Sequence[int]) -> float:
-    """How long these rows will take: a pass back through some blocks takes about as long as one forward through them.
+    """How long these rows will take: a backward pass takes about as long as a forward pass through the same blocks.
 
     The forward pass is measured on the first answer, a second time, since the first one warms up.
     """

@@ -230,9 +230,9 @@ def data_set(
     """The rows of a DataFrame as examples; `rejected` has those that cannot be used, with the reason.
 
     `columns` says which columns hold the prompt, the references and so on; by default their names and cells tell. A
-    missing value is an empty cell, and whole numbers that pandas holds as floats, since some are missing, are whole
-    numbers. `quality`: the id of a measure; by default "given" where a column holds it, else the one that fits the
-    references.
+    missing value is an empty cell. Whole numbers that pandas holds as floats, because some are missing, are read as
+    whole numbers. `quality`: the id of a measure; by default "given" where a column holds it, else the one that fits
+    the references.
 
     Raises:
         InvalidInput: no DataFrame, none of whose rows can be used, or a column that it does not have.

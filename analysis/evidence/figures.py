@@ -325,7 +325,7 @@ def _open(curve: Curve, unit: str, *, dark: bool) -> go.Scatter:
 
 
 def _look(tool: str, *, dark: bool) -> tuple[str, str, float]:
-    """Colour, symbol and width of the line: ours as RAUQ is drawn everywhere, plain generation stands back."""
+    """Colour, symbol and width of the line: our tool in RAUQ's colour, as everywhere; plain generation in grey."""
     if tool == "rauq":
         return UNCERTAINTY, "circle", 3.0
     return (QUIET, "square", 1.5) if tool == "plain" else (looks(dark=dark)[1].colour, "diamond", 2.0)

@@ -1,4 +1,4 @@
-"""RAUQ with the attention of a few heads, which labelled answers choose, taken into account: ours, not the paper's."""
+"""RAUQ combined with the attention of a few heads that are chosen on labelled answers: ours, not the paper's."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -20,7 +20,7 @@ from rauq.scoring.settings import Settings, Signal, signal_and_alpha
 from rauq.trace.batch import Answers, Batch, Blocks
 from rauq.trace.trace import Alignment
 
-DERANGEMENTS = 20  # of the answers of each group: what is said of shuffled attention is their mean
+DERANGEMENTS = 20  # of the answers of each group; figures of shuffled attention are means over them
 
 
 def _weights_of(answers: Answers, layers: tuple[int, ...], heads: np.ndarray) -> list[np.ndarray]:

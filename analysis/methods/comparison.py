@@ -295,7 +295,7 @@ def _on(both: np.ndarray, uncertainty: np.ndarray, ranked: Ranking, among: Judge
 
 
 RAUQ = "rauq"
-_EQUAL = 12  # decimals: values closer than this are one, whatever the order of a sum
+_EQUAL = 12  # decimals: values closer than this are equal, so that the order of a sum does not matter
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

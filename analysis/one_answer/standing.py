@@ -82,7 +82,7 @@ class WeakToken(NamedTuple):
 def weak_token(collapse: np.ndarray, shown: np.ndarray, carries: np.ndarray) -> WeakToken | None:
     """Look at the largest `collapse` (N,) among the tokens that are `shown` (N,); which `carries` the fact (N,).
 
-    None where none of these tokens carries the fact, or all do: there the largest has no choice.
+    None if none of these tokens carries the fact, or all do, since then the largest tells nothing.
     """
     candidates = np.flatnonzero(shown & ~np.isnan(collapse))
     chosen = carries[candidates]

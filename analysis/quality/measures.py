@@ -267,7 +267,7 @@ _TABLE = (
 MEASURES: Mapping[str, Measure] = MappingProxyType({row.id: row for row in _TABLE})
 
 OWN = Measure("own", "Own function", (), "a Python function of the user", _function_missing)
-"""What a run is judged by whose user gave a function; it stands in no list, since only that user has it."""
+"""The measure of a run whose user gave a function of quality; it is in no list, since only that user has it."""
 
 
 _ANSWERS, _QUESTIONS = ("A:", "Answer:"), ("Q:", "Question:")

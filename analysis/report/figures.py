@@ -36,7 +36,7 @@ from analysis.tokens.sentences import detection_caption, detection_sentence, pla
 from rauq.layout import EXTRAS_COMMAND
 
 _WIDTH = 760  # pixels
-_SCALES = {"svg": 1, "png": 3}  # drawn in pixels, a figure is to be sharp in print
+_SCALES = {"svg": 1, "png": 3}  # so that a figure in pixels is sharp in print
 
 
 def write_pictures(drawings: Sequence[Drawing], folder: Path) -> str:

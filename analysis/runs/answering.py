@@ -1,11 +1,11 @@
 """Answer the examples of a shard in batches, apply every method to each answer, and judge it; or add methods later.
 
 Methods can also be computed later, on the traces that a finished run stored. Each is a file of its own beside the
-shards, `methods-ID.parquet`, and the manifest names it once it is whole. Shards stay as they are: rewriting them would
-change their tables, and with them the checksums in their files of arrays, one shard after the other, so that a killed
-job would leave a run of two kinds. Here a method is added by two renames, of its file and of the manifest; a file that
-no manifest names is not read, and is written again. A row belongs to an answer by the answer's checksum, so an example
-that is answered anew loses what was computed of another answer.
+shards, `methods-ID.parquet`, and the manifest names it once it is whole. Shards are not rewritten: that would change
+their tables and checksums one shard after the other, so that a killed job would leave some shards with the method and
+some without. A method is added by two renames instead, of its file and of the manifest; a file that no manifest names
+is not read, and is written again. A row belongs to an answer by the answer's checksum, so an example that is answered
+anew loses what was computed of another answer.
 
 Attention and extras of stored traces are in half precision, so methods that use them differ in the third digit from
 what they would have been at generation; log-probabilities and entropies are stored in full.
@@ -188,7 +188,7 @@ def _timed(
 def uncertainty_of(
     method: Method, trace: Trace, samples: tuple[Trace, ...], judges: Judges, question: str
 ) -> Uncertainty:
-    """What a run stores: an infinite number would rank above all others, and says no more than that it is none."""
+    """What a run stores: nan for an infinite number, which would rank above all others without carrying information."""
     found = evaluate(trace, (method,), samples=samples, judges=judges, question=question)[method.id]
     if math.isinf(found):
         return Uncertainty(math.nan, "it is infinite")

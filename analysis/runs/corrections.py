@@ -38,7 +38,7 @@ _PATIENCE = 10.0  # seconds: another session holds the lock for as long as it ta
 
 @dataclass(frozen=True, kw_only=True)
 class Correction:
-    """The user's verdict on the answer to the example `number`; `answer_crc32` says which answer that was.
+    """The user's verdict on the answer to the example `number`; `answer_crc32` identifies the answer.
 
     `correct` is None for an answer that is left out.
     """

@@ -238,7 +238,7 @@ def new_job(folder: Path, *, total: int, on_progress: OnProgress | None) -> Job:
 
 
 def how_to_resume(folder: Path, request: Request) -> str:
-    """How to go on with a run: the command, or the call that it was started by."""
+    """How to resume a run: the command, or the call that started it."""
     if request.own_quality or not all(note.module for note in request.own_methods):
         return f"To resume: call analysis.score_run with the same arguments and {str(folder)!r}"
     own = "".join(f" {note.module}" for note in request.own_methods)
@@ -275,9 +275,9 @@ def start_job(folder: Path, *, with_parent: bool = False) -> None:
     waiting.start()
     deadline = time.monotonic() + _START_PATIENCE
     while process.returncode is None and read_status(folder).pid != process.pid and time.monotonic() < deadline:
-        waiting.join(_POLL_SECONDS)  # a process that ends at once is not waited for
+        waiting.join(_POLL_SECONDS)  # do not wait for a process that ends at once
     if process.returncode:
-        if is_held(folder):  # by another one, begun at the same moment, which was faster
+        if is_held(folder):  # another process, started at the same moment, was faster
             raise _second_job(folder)
         message = f"The job ended at once: {last_lines(folder, 1) or 'no message'}"
         raise RunError(message)

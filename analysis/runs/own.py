@@ -362,7 +362,7 @@ def _check_limit(own: Own) -> None:
 
 
 class _OutOfTimeError(BaseException):
-    """What a method that handles its own errors does not catch."""
+    """An error that methods with their own error handling do not catch."""
 
 
 def within(seconds: float | None, compute: Callable[[], Uncertainty]) -> Uncertainty:

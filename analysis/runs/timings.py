@@ -77,7 +77,7 @@ def add_timings(folder: Path, shard: int | None, timings: Iterable[Timing]) -> N
 
 
 def read_timings(folder: Path) -> tuple[Timing, ...]:
-    """What a run keeps of its times; a line that is none is left out, such as the half one that a kill leaves.
+    """What a run keeps of its times; invalid lines are left out, such as half a line that a killed process leaves.
 
     Of a file with more than 64 MiB only the first are read, and of its lines those up to a million characters.
     """

@@ -21,7 +21,8 @@ _BLOCK = 2**20
 _PATIENCE = 5.0  # seconds beyond the process's own limit, if it does not keep that
 _SETTINGS: Mapping[str, str] = MappingProxyType(
     {
-        # A thread of a pool takes address space that the limit counts, and the system's memory is given back.
+        # No pool of threads, whose address space the limit would count; and the system's allocator, which gives memory
+        # back.
         **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARROW_IO_THREADS", "MALLOC_ARENA_MAX"), "1"),
         "ARROW_DEFAULT_MEMORY_POOL": "system",
     }

@@ -122,7 +122,7 @@ def same_facts(first: Verdict, second: Verdict) -> bool:
 
 @lru_cache(maxsize=4096)
 def _patterns(wordings: tuple[str, ...], facts: tuple[Fact, ...]) -> tuple[re.Pattern[str], ...]:
-    # The wording with the most words of its own is tried first: "{country}." alone would match every answer.
+    # The wording with the most fixed words is tried first: "{country}." alone would match every answer.
     ordered = sorted(wordings, key=lambda wording: -len(_SLOT.sub("", wording)))
     accepted = {fact.name: fact.accepted for fact in facts}
     return tuple(_pattern(wording.removesuffix("."), accepted) for wording in ordered)

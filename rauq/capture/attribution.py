@@ -12,9 +12,9 @@ attributes something else, so its Table 20 cannot be reproduced. All of the foll
 - w[h, i] = |A[h, i, t]| at the position t of y_{i-1}, divided by the sum of |A[h, i, .]| over all positions up to t,
   the prompt's too, plus 1e-12: the diagonal that attention has in alignment "predicting".
 
-A mixture of experts switches experts along the path: F jumps, and the completeness error has the jump.
-In the last block each F_i depends on z at one position alone, and all weights would be 1; so it is where all layers
-above share the keys of layers below (Gemma 4). Such layers are refused.
+A mixture of experts switches experts along the path: F jumps there, and the completeness error includes the jump.
+In the last block each F_i depends on z at one position alone, so all weights would be 1. The same holds where all
+layers above share the keys of layers below (Gemma 4). Such layers are refused.
 """
 
 import math
@@ -77,7 +77,7 @@ def answer_of(prompt_ids: np.ndarray, answer_ids: np.ndarray, device: torch.devi
 def attribute_layer(
     model: PreTrainedModel, answer: Answer, site: Site, *, num_heads: int, steps: int, positive: bool, on_pass: OnPass
 ) -> Attributed:
-    """Attribute one layer; `on_pass` is called before each of the passes back, of `num_passes`.
+    """Attribute one layer; `on_pass` is called before each of the `num_passes` backward passes.
 
     Raises:
         UnsupportedModel: the model cannot be differentiated, as one with quantised weights, or all weights would be 1.
@@ -94,7 +94,7 @@ def attribute_layer(
 
 
 def num_passes(model: PreTrainedModel, answer: Answer, *, steps: int) -> int:
-    """How many passes back `attribute_layer` makes: one for each token, for the steps that fit into a batch."""
+    """How many backward passes `attribute_layer` makes: for each token one for each batch of steps."""
     return answer.num_targets * len(_batches(model, answer, steps))
 
 
@@ -162,7 +162,7 @@ def _log_probabilities(model: PreTrainedModel, answer: Answer, *, copies: int) -
     """Run S copies of the answer as one batch.
 
     F_i depends on one state before the head alone, so one matrix product gives the gradients of all of them, and each
-    pass back starts at these states, without the head.
+    backward pass starts at these states, without the head.
     """
     seen: list[Tensor] = []
 
@@ -190,7 +190,7 @@ def _log_probabilities(model: PreTrainedModel, answer: Answer, *, copies: int) -
 
 
 def _slope(found: _LogProbabilities, path: Tensor, token: int, *, last: bool) -> Tensor:
-    """The gradient (S, T, d) of one token's log-probability along the path; after the `last` nothing is kept."""
+    """The gradient (S, T, d) of one token's log-probability along the path; after the `last` one the graph is freed."""
     start = torch.zeros_like(found.states)
     start[:, token] = found.gradients[:, token]
     (slope,) = torch.autograd.grad(found.states, path, start, retain_graph=not last)

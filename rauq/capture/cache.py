@@ -22,7 +22,7 @@ from rauq.capture.extras import Kept, NoteStates
 from rauq.capture.quantised import quantises_activations
 
 _KEYS_AND_VALUES = {DynamicLayer, DynamicSlidingWindowLayer, DummyLayer}
-_LEAST_SPARED = 32  # tokens of all sequences that are worth a pass: with fewer, two sequences take longer than before
+_LEAST_SPARED = 32  # shared tokens, of all sequences together: with fewer, sharing costs more time than it saves
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ def _padded(tensor: Tensor, padding: Sequence[int]) -> Tensor:
 class CachedModel:
     """A model, its cache and its padding: the plain forward pass of generation.
 
-    It goes on after a prefix that was fed before; `keep_all` keeps keys and values that no window reaches any more.
+    It continues after a prefix that was fed before; `keep_all` keeps keys and values that no window reaches any more.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class CachedModel:
 
     def repeat(self, times: int) -> None:
         """Repeat every sequence of the batch."""
-        # As a reordering: only that is known to the recurrent layers of hybrids, too.
+        # By reordering, which the recurrent layers of hybrids support as well.
         copies: Any = torch.arange(self.batch, device=tap.input_device(self.model)).repeat_interleave(times)
         self.cache.reorder_cache(copies)
         self.batch *= times
@@ -167,13 +167,13 @@ class PrefixCache:
 
     @cached_property
     def can_share(self) -> bool:
-        """Whether the model can go on from a prefix at all; asked only once something is worth it."""
+        """Whether the model can continue from a prefix; determined at the first prefix worth sharing."""
         return can_share(self.model)
 
     def prefix(self, sequences: Sequence[tuple[int, ...]], *, tail: int) -> Prefix:
-        """What the sequences of a batch share, already fed, or what a single one shares with the one before.
+        """The prefix, already fed, that a batch shares, or that a single sequence shares with the one before.
 
-        Of the longest sequence at least the last `tail` tokens are left.
+        At least the last `tail` tokens of the longest sequence remain to be fed.
         """
         compared = sequences if len(sequences) > 1 else [*sequences, self.last]
         self.last = sequences[-1]
@@ -181,7 +181,7 @@ class PrefixCache:
         return self._of(sequences[0][:length], len(compared))
 
     def _of(self, ids: tuple[int, ...], times: int) -> Prefix:
-        """The prefix of these ids for so many sequences; shorter where the rest is not worth a pass, or gives NaN."""
+        """The prefix of these ids, for this many sequences; shorter if feeding the rest saves no time, or gives NaN."""
         least = _LEAST_SPARED / (times - 1)
         num_known = common_length([self.kept.ids, ids])
         known = self.kept.cut(num_known) if num_known >= least else NO_PREFIX
@@ -190,7 +190,7 @@ class PrefixCache:
             return known
         cached = CachedModel(self.model, [0], known, keep_all=True)
         logits = cached.forward(torch.tensor([rest], device=tap.input_device(self.model)), tail=1).logits[:, -1]
-        if logits.isnan().any():  # it may have reached keys of the tokens before, which others share
+        if logits.isnan().any():  # NaN may have reached the keys of earlier tokens, which other sequences share
             return NO_PREFIX
         self.kept = prefix_of(ids, cached.cache)
         return self.kept

@@ -194,8 +194,8 @@ class Pending(NamedTuple):
 class Step:
     """How many tokens were run, how many of them are wanted as rows, and where they end.
 
-    The mask rows cut for one layer serve all layers of its kind. Layers that share keys may skip tokens of the prompt,
-    so none of them counts for itself.
+    The mask rows cut for one layer serve all layers of its kind. Positions are counted here and not in the layers,
+    since layers that share keys may skip tokens of the prompt.
     """
 
     tail: int = 1
@@ -249,7 +249,7 @@ class LayerRecord:
             self.keys = Keys(first_key, key)
 
     def rely_on(self, cache: Any) -> None:
-        """Hold no key where this layer of the cache holds them all: one kept a step longer fragments the heap."""
+        """Keep no keys here where the cache keeps all of this layer: a key kept one step longer fragments the heap."""
         if self.keys is not None and cache.keys is self.keys.tensor:
             self.cache, self.keys = cache, None
 

@@ -187,7 +187,7 @@ def _base_of(source: str, given: Mapping[str, Any]) -> str:
 
 
 def _own_place(base: str) -> str:
-    """Where the model of a short name is; any other name as it is."""
+    """The file of a model with a short name; any other name unchanged."""
     named = find_named(base)
     return str(file_of(named)) if named is not None else str(ATLAS) if base == "atlas" else base
 

@@ -17,7 +17,7 @@ CONFIG = "config.json"
 ADAPTER_CONFIG = "adapter_config.json"
 CONFIGS = (CONFIG, ADAPTER_CONFIG)  # of which a folder of a model, or of an adapter, has one
 GGUF = ".gguf"
-MOST_MODELS = 50  # as many as one can choose from
+MOST_MODELS = 50  # the most that are offered
 
 _MAGIC = b"GGUF"
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")  # of Windows

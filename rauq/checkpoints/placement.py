@@ -175,7 +175,7 @@ def _free() -> dict[str | int, int]:
 
 
 def _refuse_if_too_large(name: str, skeleton: PreTrainedModel, placement: Mapping[str, str | int]) -> None:
-    """Refuse a placement in which the weights of a device, with the largest it is lent, are more than it has free."""
+    """Refuse a placement whose weights on a device, with the largest part moved there, exceed its free memory."""
     needed, free = Counter[str | int](), _free()
     others = [device for device in placement.values() if device not in (CPU, DISK)]
     main = others[0] if others else CPU

@@ -313,7 +313,7 @@ def _inspect(options: argparse.Namespace) -> int:
 
 
 def _measure(options: argparse.Namespace) -> Measure:
-    """What is asked for, or else what finds errors in an answer that is given, unless RAUQ has settings or an LIG."""
+    """The measure asked for; else surprisal for a given answer, unless settings of RAUQ or LIG are given."""
     if options.by is not None:
         by: Measure = options.by
         return by

@@ -1,4 +1,4 @@
-"""RAUQ + heads: RAUQ minus the attention of a few heads that labelled answers chose. Ours, not the paper's."""
+"""RAUQ + heads: RAUQ minus the attention of a few heads, chosen on labelled answers. Ours, not the paper's."""
 
 import json
 import math

@@ -1,6 +1,6 @@
 """What a method is: a row of the table, its requirements, its result, and its evidence.
 
-Of a trace methods read the answer without the end token, and the arrays that it captured.
+Methods read the answer of a trace without its end token, and the arrays that the trace captured.
 """
 
 import math
@@ -150,7 +150,7 @@ def missing_requirement(method: Method, given: Collection[Need]) -> str:
 
 
 def no_detector(method: str) -> str:
-    """What to do where no fitted detector of a method, by its id, is given."""
+    """What to do if no fitted detector is given for the method with this id."""
     return _MISSING["detector"].format(method=method)
 
 

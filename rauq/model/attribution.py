@@ -23,7 +23,7 @@ from rauq.scoring.settings import attributed_layers
 from rauq.trace.attribution import Attribution
 from rauq.trace.trace import Trace
 
-OnPasses = Callable[[int, int], object]  # passes back done, and in all
+OnPasses = Callable[[int, int], object]  # backward passes done, and in all
 
 
 def attributed(
@@ -53,7 +53,7 @@ def attributed(
         _check_logprobs(described, trace, logprobs, exact=model.dtype == torch.float32)
         progress = _Progress(len(chosen) * num_passes(model, answer, steps=how.steps), on_progress, cancel)
         options: Any = {"num_heads": described.num_heads, "steps": how.steps, "positive": how.positive}
-        # The highest first: if any is refused, it is.
+        # The highest layer first: if any layer is refused, this one is.
         found = [attribute_layer(model, answer, sites[layer], **options, on_pass=progress) for layer in chosen[::-1]]
     median, largest = completeness([one.errors for one in found])
     return replace(
@@ -100,7 +100,7 @@ def _check_logprobs(described: ModelDescription, trace: Trace, logprobs: np.ndar
 
 
 class _Progress:
-    """Called before each pass back: counts it, and stops once cancelled."""
+    """Called before each backward pass: counts it, and stops once cancelled."""
 
     def __init__(self, total: int, on_progress: OnPasses | None, cancel: Cancel | None) -> None:
         self.done, self.total, self.on_progress, self.cancel = 0, total, on_progress, cancel

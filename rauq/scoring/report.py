@@ -273,7 +273,7 @@ def cautions(trace: Trace, score: Score) -> tuple[str, ...]:
 
 
 def loop_sentence(start: int) -> str:
-    """That an answer repeats itself from this token on, which its score is of too."""
+    """That an answer repeats itself from this token on, and that the score includes the repetition."""
     return f"The answer repeats itself from token {start} to its end, and the repetition counts in the score."
 
 

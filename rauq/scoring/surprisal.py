@@ -1,7 +1,7 @@
-"""How surprising a text is to the model that reads it: what finds errors in an answer that the model did not write.
+"""How surprising a text is to the model that reads it: this finds errors in answers that the model did not write.
 
-The confidence of RAUQ, and entropy above all, is that before a token, and does not know that somebody else wrote
-another. `python -m benchmarks written` compares this score with others.
+RAUQ's confidence, and entropy above all, is known before the token, so it does not depend on which token was
+written. `python -m benchmarks written` compares this score with others.
 """
 
 from collections.abc import Sequence
@@ -75,11 +75,11 @@ def compared_tokens(texts: Sequence[str], question: str) -> tuple[Unit, np.ndarr
 
 
 def score_surprisal(trace: Trace) -> Score:
-    """The score of an answer that the model did not write: its largest surprisal, in the place of RAUQ's.
+    """The score of an answer that the model did not write: its largest surprisal, in place of RAUQ.
 
-    What RAUQ computes beside it is that of alpha 1 with the probability, where confidence is the probability of a
-    token. `collapse` holds the surprisals that are compared, and nan elsewhere; `contributions` are 0 but for the
-    largest. No layer gives the score.
+    The steps of RAUQ are those of alpha 1 with the probability, so that confidence is the probability of a token.
+    `collapse` holds the surprisals that are compared, and nan elsewhere; `contributions` are 0 but for the largest. No
+    layer gives the score.
 
     Raises:
         InvalidInput: no attention in the middle layers.

@@ -138,8 +138,8 @@ Answers = Batch | Blocks
 def similar_lengths(lengths: np.ndarray) -> tuple[np.ndarray, ...]:
     """Places of answers with these lengths (A,) in blocks, the shortest first.
 
-    The longest of a block has at most a quarter more tokens than its shortest, and padded to it, they all have at most
-    131,072: what is computed in between stays small.
+    The longest of a block has at most a quarter more tokens than its shortest, and a padded block has at most 131,072
+    tokens, so that intermediate results stay small.
     """
     blocks: list[list[int]] = []
     for place in np.argsort(lengths, kind="stable").tolist():

@@ -209,7 +209,7 @@ def names(kind: str, folder: Path = TABLES) -> tuple[Name, ...]:
 
 
 def _new(row: _Row, text: str, seen: dict[Texts, str]) -> None:
-    """See that a text names one thing only: as an answer it would be right for two."""
+    """Check that a text names one thing only; otherwise it would be a correct answer to two questions."""
     words = _words(text)
     if words in seen:
         message = f"{text!r} is also in {seen[words]}; a name or alias belongs to one row. Remove it from one of them."

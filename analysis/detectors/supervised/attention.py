@@ -2,12 +2,12 @@
 
 LookBackLens (Chuang et al., 2024): logistic regression on the mean lookback ratio of each head.
 
-Head Entropy (arXiv 2602.13699): of its paper, logistic regression with an L1 penalty, so that the signs are learned and
-few heads count. Ours: each feature is divided by its standard deviation over the training answers, so that the penalty
-is the same for all; the strength of the penalty is chosen by five folds. The solver is liblinear, which penalises the
-intercept too.
+Head Entropy (arXiv 2602.13699): as in its paper, logistic regression with an L1 penalty, so that the signs are learned
+and few heads count. Ours: each feature is divided by its standard deviation over the training answers, so that the
+penalty is the same for all; the strength of the penalty is chosen by five folds. The solver is liblinear, which
+penalises the intercept too.
 
-TAD: two stages of ridge regressions over the tokens of all training answers. Kept from the reference: no scaling; every
+TAD: two stages of ridge regressions over the tokens of all training answers. As in the reference: no scaling; every
 token after the first has its answer's quality as target; the settings are chosen by the mean raw area under the
 rejection curve; in stage 1 the target is a feature, since the values of earlier tokens are the quality itself, so that
 the regression copies it. Ours: equal uncertainties are averaged over their orders; the sums over rows are kept by fold,

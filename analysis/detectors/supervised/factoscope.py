@@ -1,13 +1,13 @@
 """Training Factoscope (`rauq.detectors.factoscope`) on rows of labelled answers, with a triplet loss.
 
-Kept from the port: the networks, untrained at first; a row has the label of its answer; margin 1, Euclidean distance;
-Adam at .001, batches of 64 shuffled rows; positive and negative rows drawn from the training rows; the seed set again
-before each stage; the epoch of the best accuracy of the nearest support row on the development rows, of the last stage
-alone; the score is a ratio of distances. Mended: training, development and support rows are of different answers; the
-rank enters as its reciprocal, where 1 / (2 - rank) is infinite at 2; without a correct or an incorrect support row
-there is no detector. Ours: the chosen rows and the split are spread over answers and classes evenly; of one joint
-layer, the columns of networks that join later are 0 until then; the standardisation is that of the averaged columns;
-the weights are kept in half precision, 67 MB in place of 135.
+As in the port by the first author of the paper: the networks, untrained at first; a row has the label of its answer;
+margin 1, Euclidean distance; Adam at .001, batches of 64 shuffled rows; positive and negative rows drawn from the
+training rows; the seed set again before each stage; the epoch of the best accuracy of the nearest support row on the
+development rows, of the last stage alone; the score is a ratio of distances. Unlike the port: training, development and
+support rows are of different answers; the rank enters as its reciprocal, since 1 / (2 - rank) is infinite at 2; without
+a correct or an incorrect support row there is no detector. Ours: the chosen rows and the split are spread over answers
+and classes evenly; the columns of the joint layer that belong to networks which join later are 0 until then; the
+standardisation is that of the averaged columns; the weights are kept in half precision, 67 MB in place of 135.
 
 Reduced by default: 1,000 rows, hidden states averaged to 128 columns, the last stage alone, 10 epochs. `FULL` takes
 5,000 rows, all columns, four stages of 30 epochs: some 17 hours at 30 layers of 576 columns, on two cores.

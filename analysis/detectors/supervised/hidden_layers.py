@@ -4,17 +4,18 @@ Both split the training answers at random: parameters of layers come from the fi
 the second, and neither is fitted again on all (kept from the reference). An answer at the threshold is incorrect here,
 as everywhere in this package, and correct in the reference.
 
-Sheeps. Kept: the state after the last block is unused; unweighted cross-entropy, AdamW with weight decay .01, batches
-in the order of the answers, no scaling; logistic regression on the layers' probabilities, chosen by accuracy over five
-stratified folds. Mended: every probe starts anew from the seed, where the reference goes on training that of the fold
-before on answers it validates on; a fold of one class is left out; features that are not finite are refused, not read
-as 0. Ours: the settings are searched at the middle layer alone and used at every layer, unless `full` searches at
-each; the bias of the pooling scores is left out of the detector, since the softmax cancels it.
+Sheeps. As in the reference: the state after the last block is unused; unweighted cross-entropy, AdamW with weight decay
+.01, batches in the order of the answers, no scaling; logistic regression on the layers' probabilities, chosen by
+accuracy over five stratified folds. Unlike the reference: every probe starts anew from the seed, while the reference
+continues to train the probe of the fold before, on answers that it validates on; a fold of one class is left out;
+features that are not finite are refused, not read as 0. Ours: the settings are searched at the middle layer alone and
+used at every layer, unless `full` searches at each; the bias of the pooling scores is left out of the detector, since
+the softmax cancels it.
 
-SATRMD. Kept: features unscaled; rows of all answers where at most ten are of correct ones; layers without a usable
-covariance dropped. Mended: the covariance is Ledoit and Wolf's, since that of fewer rows than columns is singular, and
-its inverse rounding noise. Ours: the background are the rows of all training answers in place of 100,000 generated
-tokens; at most as many components as layers or answers.
+SATRMD. As in the reference: features unscaled; rows of all answers where at most ten are of correct ones; layers
+without a usable covariance dropped. Unlike the reference: the covariance is Ledoit and Wolf's, since the sample
+covariance of fewer rows than columns is singular, and its inverse is rounding noise. Ours: the background are the rows
+of all training answers in place of 100,000 generated tokens; at most as many components as layers or answers.
 """
 
 import warnings

@@ -1,15 +1,15 @@
 """Fitting SAPLMA and MIND (`rauq.detectors.hidden_states`): small networks on one vector of hidden states per answer.
 
-Both are seeded, and trained on one thread. Kept of the references: nothing is scaled, and batches are in the order of
-the answers. Mended: theirs go on training one network through all folds of the search, so that later folds judge
-answers already trained on; here each fold trains a new one.
+Both are seeded, and trained on one thread. As in the reference code, nothing is scaled, and batches are in the order of
+the answers. Unlike there, each fold of the search trains a new network: the reference trains one network through all
+folds, so that later folds judge answers that it was trained on.
 
-SAPLMA (Azaria and Mitchell, 2023) predicts 1 - quality from the middle layer's mean state. Kept: the prompt counts in
-the mean. Mended: a fold of one class has no area there, and rules its settings out; here it is left out. There the
-score is always put through a sigmoid; here only where quality is 0 or 1.
+SAPLMA (Azaria and Mitchell, 2023) predicts 1 - quality from the middle layer's mean state, over prompt and answer as in
+the reference. A fold of one class, which has no ROC-AUC, is left out here; in the reference it rules its settings out.
+The reference always puts the score through a sigmoid; here only where quality is 0 or 1.
 
-MIND (Su et al., 2024) tells incorrect answers by the last layer's hidden states. Mended: it is seeded, and a fold of
-one class is left out of the mean. An answer whose quality is the threshold is incorrect here.
+MIND (Su et al., 2024) recognises incorrect answers by the last layer's hidden states. Unlike the reference, it is
+seeded, and a fold of one class is left out of the mean. An answer whose quality is the threshold is incorrect here.
 """
 
 from collections.abc import Callable, Sequence

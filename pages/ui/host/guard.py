@@ -1,8 +1,8 @@
 """The guard of the hosted mode: it checks every request before Streamlit receives it.
 
-Names of the host, origins, sessions and uploads of each visitor; what a session may send: runs of pages and what they
-need, and nothing that concerns others; and how much one session, and one visitor, may take at a time, so that the
-others do not notice. Of the server's time only as long as others use the app: a visitor alone may have all of it.
+It checks the name of the host, the origin, and the sessions and uploads of each visitor. A session may send runs of
+pages and what they need, and nothing that affects other sessions. What one session and one visitor may use at a time is
+limited, so that the app stays fast for the others; the server's time is limited only while others use the app.
 """
 
 import asyncio
@@ -103,7 +103,7 @@ class RateLimits:
 
 @dataclass(eq=False)
 class ServerTime:
-    """The server's time for scripts: those that run at once have equal parts of it.
+    """The server's time for scripts: scripts that run at the same time have equal parts of it.
 
     `clock`: the time that a script would have had if it had run from the start. `lately`: when each visitor's last
     script began or ended.
@@ -152,7 +152,7 @@ class SessionTime:
             self.begun = None
 
     def wait(self) -> float:
-        """Return the seconds until the session may run its next script; it is to ask again after them."""
+        """Return the seconds until the session may run its next script; call this again after that time."""
         seconds = max(self.limit.wait(), self.server.visitors.of(self.visitor).wait())
         if not seconds or not self.server.is_shared(self.visitor):
             return 0.0

@@ -427,7 +427,7 @@ def forget() -> None:
 
 
 def hold(names: Iterable[str]) -> None:
-    """Write once more, under these names, what a run that began too early has brought back; call it first."""
+    """Write parameters again that a script run undid because it began before the browser had them; call this first."""
     context = get_script_run_ctx()
     if context is not None and context.is_history_navigation:  # a Back navigation is intended, and never too early
         forget()
@@ -445,9 +445,9 @@ def hold(names: Iterable[str]) -> None:
 def by_the_user(change: Callable[_Given, None]) -> Callable[_Given, None]:
     """The callback of a widget whose value the page sets: it is called for what the user does, and for nothing else.
 
-    What follows a job asks for its part of the page again and again, each time with the value that every widget had in
-    the browser. Where the page has given a widget another value meanwhile, Streamlit takes the old one for a change. A
-    user who changes a widget asks for the whole page.
+    A fragment that follows a job reruns again and again, each time with the values that widgets had in the browser. If
+    the page has set a widget meanwhile, Streamlit takes the old value for a change. A change by the user reruns the
+    whole page.
     """
 
     @wraps(change)
