@@ -26,8 +26,9 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from analysis.datasets.example import Example
+from analysis.runs.files.shards import shard_files
+from analysis.runs.files.tables import Failed
 from analysis.runs.manifest import LONGEST_REASON, Machine, Manifest, Started
-from analysis.runs.shard import Failed, shard_files
 from analysis.runs.work import Made, Ready, Source, Undone, made, ready
 from rauq.errors import InvalidInput, MissingPackage, RunError
 from rauq.layout import EXTRAS_COMMAND

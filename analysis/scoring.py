@@ -11,9 +11,10 @@ import pandas as pd
 
 from analysis.datasets.example import DataSet
 from analysis.quality.measures import OWN
-from analysis.runs.create import EMBEDDED, named, prepare, request_for
+from analysis.runs.create import prepare, request_for
 from analysis.runs.job import OnProgress
 from analysis.runs.manifest import Request
+from analysis.runs.methods import EMBEDDED, named
 from analysis.runs.opened import Run, open_run
 from analysis.runs.own import MOST_SECONDS, QualityFunction, detector_files, own_methods
 from analysis.runs.work import work

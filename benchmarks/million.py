@@ -36,12 +36,13 @@ from analysis.evidence.record import Record
 from analysis.methods.comparison import compare, groups_of
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure as measure_of
-from analysis.runs.create import EXAMPLES, ROWS, ExamplesFile
+from analysis.runs.files.examples import EXAMPLES, ROWS, ExamplesFile
+from analysis.runs.files.shards import write_shard
+from analysis.runs.files.tables import Answered
 from analysis.runs.job import STATUS, Status
 from analysis.runs.library import bundled_folder, list_runs
-from analysis.runs.manifest import INDEX, Manifest, size_of, write_manifest, write_whole
+from analysis.runs.manifest import INDEX, Manifest, answers_path, size_of, traces_path, write_manifest, write_whole
 from analysis.runs.opened import MOST_RANKED, Run, open_run, sampled
-from analysis.runs.shard import Answered, answers_path, traces_path, write_shard
 from analysis.runs.traces import facts_in, trace, traces_of
 from benchmarks.support.paired import spent
 from benchmarks.support.processes import apart, memory_mib

@@ -19,9 +19,11 @@ from analysis.intervals import LEAST
 from analysis.methods.attention_permutation import GroupControl, control_groups
 from analysis.methods.comparison import ALL, WITHIN, Paired, compare, groups_of, name_of, title_of
 from analysis.quality.measures import measure as measure_of
-from analysis.runs.create import DEFAULT, prepare, request_for
+from analysis.runs.attention import batch
+from analysis.runs.create import prepare, request_for
 from analysis.runs.library import bundled_folder, runs_folder
-from analysis.runs.opened import Run, batch, open_run
+from analysis.runs.methods import DEFAULT
+from analysis.runs.opened import Run, open_run
 from analysis.runs.work import work
 from analysis.stats import Estimate, in_words
 from benchmarks.support.recording import measured, tell

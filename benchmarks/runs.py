@@ -20,10 +20,13 @@ import numpy as np
 from analysis.answer_sets.best_and_worst import best_and_worst
 from analysis.datasets.example import DataSet, Example
 from analysis.evidence.record import Record
+from analysis.runs.attention import batch, means
 from analysis.runs.create import prepare, request_for
+from analysis.runs.files.arrays import layers_to_store
+from analysis.runs.files.shards import write_shard
+from analysis.runs.files.tables import Answered
 from analysis.runs.manifest import Answerer, write_manifest
-from analysis.runs.opened import batch, means, open_run
-from analysis.runs.shard import Answered, layers_to_store, write_shard
+from analysis.runs.opened import open_run
 from benchmarks.support.paired import Ratio, cpu_seconds, seconds
 from benchmarks.support.processes import apart, forget_peak, memory_mib
 from benchmarks.support.random_trace import HEADS, LAYERS, VOCABULARY, random_trace

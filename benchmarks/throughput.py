@@ -24,8 +24,9 @@ from analysis.evidence.record import Record
 from analysis.quality.measures import load_judge
 from analysis.runs.answering import Evaluation, answer_shard, batches_of
 from analysis.runs.create import request_for
+from analysis.runs.files.shards import write_shard
+from analysis.runs.files.tables import Answered
 from analysis.runs.manifest import Request
-from analysis.runs.shard import Answered, write_shard
 from benchmarks.support.paired import Ratio, cpu_seconds, one_turn, ratio
 from benchmarks.support.random_model import NEW_TOKENS, build, prompt_of, text_of, wrapped
 from benchmarks.support.recording import at_least, interval, measured, tell

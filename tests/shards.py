@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from safetensors.numpy import load, save
 
-from analysis.runs.shard import answers_path, traces_path
+from analysis.runs.manifest import answers_path, traces_path
 
 
 def without_checksums(content):

@@ -17,12 +17,14 @@ from analysis.datasets.example import DataSet
 from analysis.datasets.names import WRITTEN, load
 from analysis.quality.judgement import Judgement
 from analysis.quality.measures import load_judge
-from analysis.runs.create import prepare, request_for, without_download
+from analysis.runs.create import prepare, request_for
+from analysis.runs.files.arrays import with_checksums
+from analysis.runs.files.tables import SCHEMA
 from analysis.runs.library import BUNDLED, bundled_folder
-from analysis.runs.manifest import Request, is_exported
+from analysis.runs.manifest import Request, answers_path, is_exported, traces_path
+from analysis.runs.methods import without_download
 from analysis.runs.opened import open_run
 from analysis.runs.reference import reference_scores
-from analysis.runs.shard import SCHEMA, answers_path, traces_path, with_checksums
 from analysis.runs.traces import tokens
 from analysis.runs.work import work
 from rauq.errors import InvalidInput

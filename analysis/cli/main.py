@@ -273,7 +273,7 @@ def _add_check(check: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from analysis.runs.index import faults_of
+    from analysis.runs.files.index import faults_of
 
     count, faults = 0, 0
     for count, fault in enumerate(faults_of(options.folder), start=1):

@@ -40,12 +40,15 @@ from analysis.quality.measures import measure
 from analysis.quality.unclear import about_unclear
 from analysis.questions import about_joined
 from analysis.runs import answering
-from analysis.runs.corrections import treat_apart
-from analysis.runs.create import about_unknown_methods, bytes_per_answer, named, prepare, request_for
+from analysis.runs.create import prepare, request_for
+from analysis.runs.files.corrections import treat_apart
+from analysis.runs.files.shards import bytes_per_answer
 from analysis.runs.job import Status
 from analysis.runs.manifest import FEWEST_OFFSETS, Request
-from analysis.runs.opened import Run, about_corrections, about_machines, open_run
+from analysis.runs.methods import about_unknown_methods, named
+from analysis.runs.opened import Run, about_machines, open_run
 from analysis.runs.own import DetectorFile, Own, detector_files
+from analysis.runs.verdicts import about_corrections
 from analysis.runs.work import Source, answered_here, work
 from analysis.stores import Workspace, is_store, workspace
 from rauq.checkpoints.names import whole_name

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from analysis.exports.csv_text import csv_table
 from analysis.quality.measures import measure
+from analysis.runs.attention import batch
 from analysis.runs.manifest import MANIFEST
-from analysis.runs.opened import batch, open_run
+from analysis.runs.opened import open_run
 from analysis.tokens.detection import Detection, detect, marks_by_hand, marks_of_run, token_signals
 from analysis.tokens.sentences import detection_sentence, detection_table, place_sentence, undefined_reason
 from rauq.cli.commands import DONE

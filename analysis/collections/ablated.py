@@ -10,7 +10,8 @@ from analysis.collections.collection import Cell, Collection, rank_collection
 from analysis.collections.layouts import Layout, by_data_set, by_task
 from analysis.methods.ablations import Ablation, ablations, variants_of
 from analysis.methods.comparison import Metric
-from analysis.runs.opened import Run, batch, open_run
+from analysis.runs.attention import batch
+from analysis.runs.opened import Run, open_run
 from analysis.stats import METRICS
 from rauq.errors import InvalidInput, RunError
 from rauq.methods.table import METHODS

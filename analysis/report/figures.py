@@ -29,7 +29,7 @@ from analysis.methods.figures import (
 )
 from analysis.one_answer.figures import Drawing
 from analysis.report.results import MethodResults, Results
-from analysis.runs.shard import OFFSETS
+from analysis.runs.files.arrays import OFFSETS
 from analysis.stats import METRICS
 from analysis.tokens.figures import signals_chart
 from analysis.tokens.sentences import detection_caption, detection_sentence, place_sentence

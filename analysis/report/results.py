@@ -37,10 +37,11 @@ from analysis.methods.unclear import comparison_bounds
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
 from analysis.quality.unclear import UnclearBounds
-from analysis.runs.create import check_comparable
-from analysis.runs.opened import Run, TokenChoice, batch, means
-from analysis.runs.opened import picks as picks_of
-from analysis.runs.shard import OFFSETS
+from analysis.runs.attention import TokenChoice, batch, means
+from analysis.runs.attention import picks as picks_of
+from analysis.runs.files.arrays import OFFSETS
+from analysis.runs.methods import check_comparable
+from analysis.runs.opened import Run
 from analysis.runs.timings import Cost, costs
 from analysis.runs.traces import answer_ids, fact_masks
 from analysis.tokens.detection import Detection, detect, marks_of_run, token_signals

@@ -17,8 +17,8 @@ from analysis.methods.comparison import name_of
 from analysis.methods.tables import WITH_INTERVAL
 from analysis.methods.unclear import with_bounds
 from analysis.report.results import MethodResults, Results
+from analysis.runs.files.arrays import OFFSETS
 from analysis.runs.opened import Run
-from analysis.runs.shard import OFFSETS
 from analysis.stats import METRICS
 from analysis.tokens import sentences as token_sentences
 from analysis.tokens.sentences import detection_table

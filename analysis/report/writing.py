@@ -48,9 +48,10 @@ from analysis.report.tables import (
     report_tables,
     rows_of_cells,
 )
-from analysis.runs.create import about_unknown_methods
 from analysis.runs.manifest import SUPERVISED
-from analysis.runs.opened import Run, about_corrections, about_machines, about_sample
+from analysis.runs.methods import about_unknown_methods
+from analysis.runs.opened import Run, about_machines, about_sample
+from analysis.runs.verdicts import about_corrections
 from analysis.stats import METRICS
 from rauq.errors import RunError
 from rauq.labels import about_weights, running

@@ -26,13 +26,13 @@ from analysis.datasets.example import Example
 from analysis.quality.facts import known_facts
 from analysis.quality.judgement import Judgement
 from analysis.quality.measures import Judge
-from analysis.runs.corrections import crc32_of
-from analysis.runs.create import check_methods, missing_needs, options_for
+from analysis.runs.files.corrections import crc32_of
+from analysis.runs.files.tables import ADDED, Answered, Failed
 from analysis.runs.job import how_to_resume, only_job
-from analysis.runs.manifest import LONGEST_REASON, Request, write_manifest, write_whole
+from analysis.runs.manifest import LONGEST_REASON, Request, added_path, write_manifest, write_whole
+from analysis.runs.methods import check_methods, missing_needs, options_for
 from analysis.runs.opened import Run, open_run
 from analysis.runs.own import NOTHING_OWN, DetectorFile, Own, check_unseen, load_detectors, within
-from analysis.runs.shard import ADDED, Answered, Failed, added_path
 from analysis.runs.timings import Timing, add_timings
 from analysis.runs.traces import traces_of
 from rauq.errors import InvalidInput, RunError

@@ -22,8 +22,12 @@ import pyarrow.parquet as pq
 from analysis.answer_sets.heads import NO_HEAD
 from analysis.datasets.example import Example
 from analysis.datasets.formats.parquet import check_decoded
-from analysis.runs import corrections
-from analysis.runs.create import EXAMPLES, ExamplesFile, check_examples
+from analysis.runs.attention import TokenChoice, means, picks
+from analysis.runs.files import corrections
+from analysis.runs.files.arrays import ALIGNMENTS, OFFSETS
+from analysis.runs.files.examples import EXAMPLES, ExamplesFile, check_examples
+from analysis.runs.files.shards import UNREADABLE
+from analysis.runs.files.tables import ADDED, LIGHT
 from analysis.runs.job import read_status, write_status
 from analysis.runs.library import folder_of
 from analysis.runs.manifest import (
@@ -34,23 +38,16 @@ from analysis.runs.manifest import (
     MOST_EXAMPLES,
     QUESTIONS_APART,
     TIMINGS,
-    cannot_write,
-    is_exported,
-    read_manifest,
-    write_whole,
-)
-from analysis.runs.opened import Run, Shard, TokenChoice, means, open_run, part_of, picks
-from analysis.runs.shard import (
-    ADDED,
-    ALIGNMENTS,
-    LIGHT,
-    OFFSETS,
-    UNREADABLE,
     added_path,
     answers_path,
+    cannot_write,
     extras_path,
+    is_exported,
+    read_manifest,
     traces_path,
+    write_whole,
 )
+from analysis.runs.opened import Run, Shard, open_run, part_of
 from analysis.runs.traces import facts_in, traces_in
 from rauq.arguments import OnProgress
 from rauq.errors import InvalidInput, RunError

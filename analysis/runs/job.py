@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 from pydantic import Field
 
-from analysis.runs.manifest import Manifest, Request, cannot_write, read_manifest, write_whole
-from analysis.runs.shard import answers_path
+from analysis.runs.manifest import Manifest, Request, answers_path, cannot_write, read_manifest, write_whole
 from analysis.typed_json import parsed
 from rauq.errors import RunError
 from rauq.layout import ANALYSIS_COMMAND, command, environment

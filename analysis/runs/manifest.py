@@ -444,3 +444,23 @@ def sha256_of(folder: Path) -> str:
         message = f"{folder} was deleted or moved after its model was loaded. Restore it, and resume the run."
         raise ModelNotFound(message)
     return digest.hexdigest()
+
+
+def answers_path(folder: Path, shard: int) -> Path:
+    """Where the table of a shard is."""
+    return folder / f"answers-{shard:05}.parquet"
+
+
+def traces_path(folder: Path, shard: int) -> Path:
+    """Where the arrays of a shard are."""
+    return folder / f"traces-{shard:05}.safetensors"
+
+
+def extras_path(folder: Path, shard: int) -> Path:
+    """Where the kept extras of a shard are."""
+    return folder / f"extras-{shard:05}.safetensors"
+
+
+def added_path(folder: Path, method: str) -> Path:
+    """Where the uncertainties of a method are that was computed later."""
+    return folder / f"methods-{method}.parquet"

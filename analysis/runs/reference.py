@@ -9,7 +9,8 @@ from analysis.answer_sets.sides import Sides, sides
 from analysis.one_answer.likeness import scripts_of
 from analysis.one_answer.standing import weak_point_share, weak_token
 from analysis.quality.measures import measure
-from analysis.runs.opened import Run, batch, means
+from analysis.runs.attention import batch, means
+from analysis.runs.opened import Run
 from analysis.runs.traces import Tokens, tokens
 from rauq.recorded.scores import ReferenceHeads, ReferenceScores, WeakPointWorth
 from rauq.scoring.score import Measure, collapse_many, score_many

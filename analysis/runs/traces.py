@@ -1,7 +1,7 @@
 """Answers of a run as traces, as if they had just been generated.
 
 A trace has the layers, the offsets and the extras that the run stored: weights of keys further back are nan, and
-weights and extras are in half precision (`analysis.runs.shard`).
+weights and extras are in half precision (`analysis.runs.files.shards`).
 """
 
 from bisect import bisect_right
@@ -15,9 +15,13 @@ import numpy as np
 import pyarrow as pa
 from safetensors import safe_open
 
-from analysis.runs.index import compare_once
-from analysis.runs.opened import Arrays, Run, Shard, answers_of
-from analysis.runs.shard import HEAVY, UNREADABLE, answers_path, extras_path, read_columns, unpacked
+from analysis.runs.attention import Arrays, answers_of
+from analysis.runs.files.arrays import unpacked
+from analysis.runs.files.index import compare_once
+from analysis.runs.files.shards import UNREADABLE
+from analysis.runs.files.tables import HEAVY, read_columns
+from analysis.runs.manifest import answers_path, extras_path
+from analysis.runs.opened import Run, Shard
 from rauq.errors import InvalidInput, RunError
 from rauq.trace.parts import pieces_with_text
 from rauq.trace.trace import NUM_BANDS as ALL_BANDS

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any
 from analysis.datasets.example import Example
 from analysis.quality.measures import Judge, load_judge
 from analysis.runs.answering import Evaluation, OnDone, answer_shard
-from analysis.runs.create import check_examples, check_known_methods, read_examples
-from analysis.runs.index import make_index
+from analysis.runs.files.arrays import layers_to_store
+from analysis.runs.files.examples import check_examples, read_examples
+from analysis.runs.files.index import make_index
+from analysis.runs.files.shards import read_table, shard_files
+from analysis.runs.files.tables import Failed
 from analysis.runs.job import STOP, Job, OnProgress, Status, Stop, how_to_resume, new_job, only_job
 from analysis.runs.manifest import (
     Answerer,
@@ -21,13 +24,14 @@ from analysis.runs.manifest import (
     Manifest,
     Request,
     Started,
+    answers_path,
     read_manifest,
     sha256_of,
     with_started,
     write_files,
 )
+from analysis.runs.methods import check_known_methods
 from analysis.runs.own import NOTHING_OWN, Own, check_given, load_detectors
-from analysis.runs.shard import Failed, answers_path, layers_to_store, read_table, shard_files
 from analysis.runs.timings import Timing, add_timings
 from rauq.checkpoints.named import place_of
 from rauq.errors import RauqError, RunError

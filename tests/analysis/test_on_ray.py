@@ -16,9 +16,8 @@ from analysis.cli.own_methods import HOSTED_VARIABLE
 from analysis.datasets.names import load
 from analysis.on_ray import Loaded, _Pool, _Worker, ray_source
 from analysis.runs.create import prepare, request_for
-from analysis.runs.manifest import MANIFEST, read_manifest, write_files, write_manifest
+from analysis.runs.manifest import MANIFEST, answers_path, read_manifest, write_files, write_manifest
 from analysis.runs.opened import about_machines, open_run
-from analysis.runs.shard import answers_path
 from analysis.runs.work import Undone, answered_here, work
 from rauq.errors import InvalidInput, MissingPackage, RunError
 from tests.ray_cluster import MARK, free_port, kill_actor

@@ -19,11 +19,10 @@ from analysis.quality.judgement import Thresholds
 from analysis.report import writing
 from analysis.report.results import ReportSettings
 from analysis.report.writing import write_report
-from analysis.runs.create import COLUMNS
-from analysis.runs.manifest import MANIFEST, Request, read_manifest, write_manifest
+from analysis.runs.manifest import MANIFEST, Request, answers_path, read_manifest, write_manifest
+from analysis.runs.methods import COLUMNS
 from analysis.runs.opened import open_run
 from analysis.runs.own import NOTHING_OWN, check_given, own_methods, within
-from analysis.runs.shard import answers_path
 from analysis.runs.timings import costs
 from analysis.runs.work import load_for, work
 from rauq.errors import InvalidInput, RunError

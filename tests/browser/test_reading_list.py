@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from analysis.runs.corrections import read_corrections
+from analysis.runs.files.corrections import read_corrections
 from analysis.runs.library import FOLDER_VARIABLE
 from benchmarks.support.browser import wait_until_idle
 from benchmarks.support.server import serving

@@ -8,8 +8,9 @@ from rich.console import Console
 from analysis.cli.score import print_summary
 from analysis.report import writing
 from analysis.report.results import ReportSettings
-from analysis.runs.opened import correct_verdict, leave_out, open_run
+from analysis.runs.opened import open_run
 from analysis.runs.reference import reference_scores
+from analysis.runs.verdicts import correct_verdict, leave_out
 from pages.ui.answer_sets.choices import View as SetsView
 from pages.ui.inspect.reference import Reference, judged_payload
 from pages.ui.methods.choices import View as MethodsView

@@ -26,9 +26,8 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from analysis.evidence.record import Bound, Record
 from analysis.runs.archive import export_zip
-from analysis.runs.create import EXAMPLES
-from analysis.runs.manifest import MANIFEST
-from analysis.runs.shard import answers_path
+from analysis.runs.files.examples import EXAMPLES
+from analysis.runs.manifest import MANIFEST, answers_path
 from benchmarks.support.recording import measured
 from benchmarks.support.server import Server, hosting
 from rauq.trace.file import LARGEST_UPLOADED_HEADER

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from analysis.evidence.record import Bound, Record
+from analysis.runs.attention import batch, means
+from analysis.runs.files.arrays import ALIGNMENTS, OFFSETS
 from analysis.runs.library import FOLDER_VARIABLE
-from analysis.runs.opened import Run, batch, means, open_run
-from analysis.runs.shard import ALIGNMENTS, OFFSETS, answers_path, traces_path
+from analysis.runs.manifest import answers_path, traces_path
+from analysis.runs.opened import Run, open_run
 from benchmarks.support.recording import measured
 from benchmarks.support.server import Server, started
 from rauq.scoring.score import score_many

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from analysis.datasets.example import Example
-from analysis.runs.create import write_examples
+from analysis.runs.files.examples import write_examples
+from analysis.runs.files.shards import write_shard
+from analysis.runs.files.tables import Answered, Failed
 from analysis.runs.job import LOG, Status, write_status
 from analysis.runs.manifest import MANIFEST, Answerer, Manifest, Request, write_manifest
-from analysis.runs.shard import Answered, Failed, write_shard
 from rauq.methods.method import Uncertainty
 from rauq.trace.trace import Alternative
 from tests.analysis.report.made_run import HEADS, LAYERS, made_run

@@ -17,9 +17,8 @@ from types import ModuleType
 from analysis.datasets.example import DataSet, Example
 from analysis.runs.create import prepare, request_for
 from analysis.runs.job import STATUS, Status, read_status
-from analysis.runs.manifest import is_of_run
+from analysis.runs.manifest import answers_path, is_of_run, traces_path
 from analysis.runs.opened import open_run
-from analysis.runs.shard import answers_path, traces_path
 from analysis.runs.work import work
 from rauq.errors import RauqError
 from tests.architectures import save_tiny

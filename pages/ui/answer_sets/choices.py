@@ -11,8 +11,9 @@ from analysis.answer_sets.heads import of_selected
 from analysis.answer_sets.sentences import picks_note
 from analysis.methods.added_heads import SIZES
 from analysis.quality.judgement import Thresholds
-from analysis.runs.opened import Picks, Run, TokenChoice
-from analysis.runs.shard import OFFSETS
+from analysis.runs.attention import Picks, TokenChoice
+from analysis.runs.files.arrays import OFFSETS
+from analysis.runs.opened import Run
 from pages.ui.host import cache
 from pages.ui.shared import run_filters, state, url_state
 from pages.ui.shared.run_filters import FILTERS, NUMBER_PATTERN, Filters, groups, marks_facts, passing

@@ -45,8 +45,8 @@ from analysis.methods.added_heads import (
 )
 from analysis.methods.figures import added_heads_chart, labels_chart
 from analysis.quality.unclear import bounds_sentence, unclear_bounds
+from analysis.runs.attention import TokenChoice
 from analysis.runs.manifest import Answerer
-from analysis.runs.opened import TokenChoice
 from pages.ui.answer_sets.choices import ANOTHER_RUN, WHOLE, Asked, Chosen
 from pages.ui.host import cache, head_cache, runs
 from pages.ui.host.head_cache import remember

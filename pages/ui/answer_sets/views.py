@@ -41,7 +41,7 @@ from analysis.exports.csv_text import csv_columns, csv_table
 from analysis.figures import UNCERTAINTY
 from analysis.methods.score_ranking import score_sentence, within_sentence
 from analysis.methods.unclear import score_bounds_sentence
-from analysis.runs.shard import OFFSETS
+from analysis.runs.files.arrays import OFFSETS
 from pages.ui.answer_sets import choices
 from pages.ui.answer_sets.answers import about_setting, answers, has_scores
 from pages.ui.answer_sets.choices import PAGE, Asked, Chosen, View, choose

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from analysis.methods.score_ranking import Simple
     from analysis.quality.judgement import Thresholds
     from analysis.quality.unclear import UnclearBounds
-    from analysis.runs.opened import Picks, Run, TokenChoice
+    from analysis.runs.attention import Picks, TokenChoice
+    from analysis.runs.opened import Run
     from analysis.runs.timings import Cost
     from rauq.arguments import Cancel, OnProgress
     from rauq.checkpoints.model_info import ModelInfo
@@ -199,17 +200,17 @@ def _sampled(run: "Run", most: int, methods: tuple[str, ...]) -> "Run":
 @st.cache_resource(max_entries=12, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
 def means(run: "Run", alignment: Alignment, tokens: "TokenChoice", offset: int) -> np.ndarray:
     """Return mean attention of every head of a run (A, L, H), read-only."""
-    from analysis.runs import opened
+    from analysis.runs import attention
 
-    return opened.means(run, alignment, tokens=tokens, offset=offset)
+    return attention.means(run, alignment, tokens=tokens, offset=offset)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
 def picks(run: "Run", alignment: Alignment) -> "Picks":
     """Return the heads selected for the answers of a run, read-only."""
-    from analysis.runs import opened
+    from analysis.runs import attention
 
-    return opened.picks(run, alignment)
+    return attention.picks(run, alignment)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
@@ -429,9 +430,9 @@ def _opened(folder: str, state: tuple[int, int, int]) -> "Run":
 @st.cache_resource(max_entries=2, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
 def batch(run: "Run", alignment: Alignment) -> Blocks:
     """Return all that scoring the answers of a run needs, read-only."""
-    from analysis.runs import opened
+    from analysis.runs import attention
 
-    return opened.batch(run, alignment)
+    return attention.batch(run, alignment)
 
 
 def quality_of(run: "Run", rows: np.ndarray) -> np.ndarray:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from analysis.detectors.comparison import Detectors
     from analysis.methods.added_heads import AddedHeads, Candidates
     from analysis.quality.judgement import Thresholds
-    from analysis.runs.opened import Run, TokenChoice
+    from analysis.runs.attention import TokenChoice
+    from analysis.runs.opened import Run
     from analysis.tokens.detection import Detection
 
 

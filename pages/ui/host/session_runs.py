@@ -135,7 +135,7 @@ def check_begin(folder: Path) -> None:
         InvalidInput: the host does not allow the run, or too many jobs are running.
         RunError: the folder is not a run.
     """
-    from analysis.runs.create import read_examples
+    from analysis.runs.files.examples import read_examples
     from analysis.runs.manifest import read_manifest
 
     if not hosting.is_hosted():

@@ -38,7 +38,7 @@ from analysis.methods.unclear import comparison_bounds_sentences, score_bounds_s
 from analysis.paper import Published
 from analysis.quality.unclear import about_unclear
 from analysis.report.tables import Table
-from analysis.runs.create import ASKABLE, about_unknown_methods, check_comparable, options_for
+from analysis.runs.methods import ASKABLE, about_unknown_methods, check_comparable, options_for
 from analysis.runs.opened import MOST_RANKED, MOST_SAMPLED, Run
 from analysis.runs.own import row_of
 from analysis.runs.timings import Cost

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from analysis.questions import about_joined
-from analysis.runs.corrections import treat_apart
+from analysis.runs.files.corrections import treat_apart
 from analysis.runs.library import Listed
 from pages.ui.host import cache
 from pages.ui.runs.new_run import attempt

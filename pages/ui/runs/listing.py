@@ -13,11 +13,11 @@ from analysis.exports.csv_text import csv_columns
 from analysis.quality.measures import MEASURES, OWN
 from analysis.report.export import jsonl_bytes, parquet_bytes
 from analysis.runs.archive import export_zip
-from analysis.runs.corrections import read_corrections, remove_corrections
-from analysis.runs.create import about_unknown_methods
+from analysis.runs.files.corrections import read_corrections, remove_corrections
 from analysis.runs.job import WORKING, State, Status, is_stopping, last_lines, request_stop
 from analysis.runs.library import Listed, delete_run, slug
 from analysis.runs.manifest import MANIFEST, Answerer, Manifest, Request, StoredLayers
+from analysis.runs.methods import about_unknown_methods
 from analysis.runs.opened import Run
 from analysis.runs.own import needs_of, row_of
 from pages.ui.host import cache, hosting, uploads

@@ -12,17 +12,11 @@ import streamlit as st
 
 from analysis.datasets.example import DataSet, Example, spread
 from analysis.quality.measures import MEASURES, Measure
-from analysis.runs.create import (
-    ASKABLE,
-    DEFAULT,
-    available_needs,
-    bytes_per_answer,
-    missing_needs,
-    request_for,
-    without_download,
-)
+from analysis.runs.create import request_for
+from analysis.runs.files.shards import bytes_per_answer
 from analysis.runs.library import slug
 from analysis.runs.manifest import Request, StoredLayers
+from analysis.runs.methods import ASKABLE, DEFAULT, available_needs, missing_needs, without_download
 from pages.ui.host import cache, hosting
 from pages.ui.host.session_runs import begin_job, create_run, free_name, runs_folder
 from pages.ui.runs import query

@@ -16,8 +16,9 @@ from analysis.exports.csv_text import csv_table
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
 from analysis.questions import about_joined
-from analysis.runs.opened import Run, about_corrections, about_machines, about_sample
-from analysis.runs.shard import answers_path
+from analysis.runs.manifest import answers_path
+from analysis.runs.opened import Run, about_machines, about_sample
+from analysis.runs.verdicts import about_corrections
 from pages.ui.host import cache, runs
 from pages.ui.shared import figure_export, run_filters, state, url_state, words
 from pages.ui.shared.entrypoint import require_shell

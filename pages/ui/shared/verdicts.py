@@ -32,7 +32,7 @@ _LABELS: Mapping[Mark, str] = MappingProxyType(
 
 def verdict_buttons(run: "Run", name: str, number: int | None) -> None:
     """Show buttons to correct the verdict on one answer, disabled while none is chosen, or why the run is read-only."""
-    from analysis.runs.opened import why_fixed
+    from analysis.runs.verdicts import why_fixed
 
     if fixed := why_fixed(run):
         st.caption(fixed, width="content")
@@ -133,7 +133,7 @@ def mark_in_run(name: str, number: int, mark: Mark | None) -> None:
         InvalidInput: the verdicts of this run cannot be corrected.
         RunError: there is no such run, or the correction cannot be written.
     """
-    from analysis.runs.opened import correct_verdict, leave_out
+    from analysis.runs.verdicts import correct_verdict, leave_out
 
     if (folder := runs.folder(name)) is None:
         message = f"Run {name} not found. Choose another one."

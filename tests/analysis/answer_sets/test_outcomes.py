@@ -6,8 +6,9 @@ import pytest
 
 from analysis.answer_sets.outcomes import Outcomes, about_outcomes, outcomes, outcomes_in_words
 from analysis.quality.judgement import Thresholds
-from analysis.runs.corrections import read_corrections
-from analysis.runs.opened import correct_verdict, leave_out, open_run
+from analysis.runs.files.corrections import read_corrections
+from analysis.runs.opened import open_run
+from analysis.runs.verdicts import correct_verdict, leave_out
 from tests.analysis.report.made_run import made_run
 
 EVERY = Outcomes(

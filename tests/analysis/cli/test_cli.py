@@ -9,9 +9,8 @@ import pytest
 
 from analysis.cli import main
 from analysis.runs.job import read_status
-from analysis.runs.manifest import read_manifest
+from analysis.runs.manifest import answers_path, read_manifest
 from analysis.runs.opened import open_run
-from analysis.runs.shard import answers_path
 from analysis.runs.traces import trace
 from analysis.runs.work import load_for
 from pages.ui.runs.listing import about_request

@@ -10,9 +10,8 @@ import pytest
 from analysis.cli import main
 from analysis.cli.own_methods import HOSTED_VARIABLE, is_own, load_own, words_of
 from analysis.runs.job import read_status
-from analysis.runs.manifest import read_manifest
+from analysis.runs.manifest import answers_path, read_manifest
 from analysis.runs.opened import open_run
-from analysis.runs.shard import answers_path
 from pages.ui.host import hosting
 from rauq.errors import InvalidInput
 from tests.architectures import save_tiny

@@ -7,8 +7,8 @@ import pytest
 
 import rauq
 from analysis.cli import main
+from analysis.runs.manifest import answers_path
 from analysis.runs.opened import open_run
-from analysis.runs.shard import answers_path
 from analysis.runs.traces import traces_of
 from tests.architectures import save_tiny
 

@@ -10,7 +10,8 @@ from analysis.collections.ablated import TABLES, ablated, ablation_layout, ablat
 from analysis.collections.collection import cell_of, collect
 from analysis.methods.ablations import SINGLE_HEAD, ablate, ablations
 from analysis.methods.comparison import groups_of, name_of
-from analysis.runs.opened import batch, open_run
+from analysis.runs.attention import batch
+from analysis.runs.opened import open_run
 from rauq.errors import RunError
 from rauq.methods.table import METHODS
 from tests.analysis.collections.made_cells import make_run

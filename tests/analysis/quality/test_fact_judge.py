@@ -13,7 +13,7 @@ from analysis.datasets.facts.tables import FAMILIES, facts, names
 from analysis.datasets.names import FACT_SETS, load
 from analysis.quality.facts import judge_fact, known_facts
 from analysis.quality.measures import load_judge
-from analysis.runs.create import without_download
+from analysis.runs.methods import without_download
 
 READ = Path(__file__).parents[2] / "golden" / "fact_judgements.csv"
 BY_ID = {fact.id: fact for fact in facts()}

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from analysis.datasets.example import Example
-from analysis.runs.create import write_examples
+from analysis.runs.files.examples import write_examples
+from analysis.runs.files.shards import write_shard
+from analysis.runs.files.tables import Answered, Failed
 from analysis.runs.manifest import Answerer, Manifest, Request, read_manifest, write_manifest
 from analysis.runs.opened import open_run
 from analysis.runs.own import OwnMethod
-from analysis.runs.shard import Answered, Failed, write_shard
 from rauq.methods.method import Uncertainty
 from tests.answers import VOCAB_SIZE, random_trace
 

@@ -15,11 +15,11 @@ import pytest
 from analysis.cli import main
 from analysis.report import export
 from analysis.report.export import FORMATS, about_missing, export_run, jsonl_bytes, metrics_of, results_table
-from analysis.runs.create import write_examples
+from analysis.runs.files.examples import write_examples
 from analysis.runs.library import bundled_folder
-from analysis.runs.manifest import write_manifest
-from analysis.runs.opened import correct_verdict, leave_out, open_run
-from analysis.runs.shard import answers_path
+from analysis.runs.manifest import answers_path, write_manifest
+from analysis.runs.opened import open_run
+from analysis.runs.verdicts import correct_verdict, leave_out
 from analysis.stats import prr
 from rauq.errors import InvalidInput, MissingPackage, RunError
 from tests.analysis.report.made_run import made_run

@@ -4,8 +4,9 @@ import pytest
 
 from analysis.datasets.example import DataSet, Example
 from analysis.runs.create import prepare, request_for
+from analysis.runs.files.shards import write_shard
+from analysis.runs.files.tables import Answered
 from analysis.runs.opened import open_run
-from analysis.runs.shard import Answered, write_shard
 from analysis.runs.work import work
 from rauq.methods.method import Uncertainty
 from tests.architectures import save_tiny

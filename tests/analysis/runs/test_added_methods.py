@@ -11,10 +11,10 @@ import pytest
 from analysis.runs.answering import add_methods
 from analysis.runs.archive import export_zip, import_zip
 from analysis.runs.create import prepare
+from analysis.runs.files.tables import ADDED
 from analysis.runs.job import only_job
-from analysis.runs.manifest import is_of_run, read_manifest, write_manifest
+from analysis.runs.manifest import added_path, answers_path, is_of_run, read_manifest, write_manifest
 from analysis.runs.opened import open_run
-from analysis.runs.shard import ADDED, added_path, answers_path
 from analysis.runs.timings import costs
 from analysis.runs.work import work
 from rauq.errors import InvalidInput, RunError

@@ -15,10 +15,11 @@ from analysis.evidence.record import records
 from analysis.methods.comparison import name_of
 from analysis.quality.measures import load_judge
 from analysis.runs.answering import Evaluation, drawn_for, evaluated
-from analysis.runs.create import without_download
+from analysis.runs.attention import batch, means
 from analysis.runs.library import bundled_folder
 from analysis.runs.manifest import is_exported, size_of
-from analysis.runs.opened import batch, means, open_run
+from analysis.runs.methods import without_download
+from analysis.runs.opened import open_run
 from analysis.runs.timings import costs
 from analysis.runs.traces import fact_tokens, trace
 from rauq.checkpoints.named import NAMED_MODELS

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from analysis.datasets.names import embedded_set
-from analysis.runs.create import ASKABLE, DEFAULT, named, request_for, without_download
+from analysis.runs.create import request_for
+from analysis.runs.methods import ASKABLE, DEFAULT, named, without_download
 from rauq.errors import InvalidInput
 from rauq.methods.table import METHODS
 

@@ -17,9 +17,9 @@ from analysis.exports.csv_text import csv_table
 from analysis.report.results import ReportSettings, results
 from analysis.report.tables import answers_frame
 from analysis.report.writing import report_page
-from analysis.runs import opened
+from analysis.runs import verdicts
 from analysis.runs.archive import export_zip, import_zip
-from analysis.runs.corrections import (
+from analysis.runs.files.corrections import (
     add_correction,
     correction,
     read_corrections,
@@ -27,7 +27,8 @@ from analysis.runs.corrections import (
     remove_corrections,
 )
 from analysis.runs.manifest import CORRECTIONS, foreign, state_of
-from analysis.runs.opened import about_corrections, correct_verdict, open_run, why_fixed
+from analysis.runs.opened import open_run
+from analysis.runs.verdicts import about_corrections, correct_verdict, why_fixed
 from analysis.runs.work import work
 from rauq.errors import InvalidInput, RunError
 from tests.analysis.report.made_run import made_run
@@ -90,7 +91,7 @@ def test_the_bundled_run_and_one_of_another_scale_are_fixed(small, monkeypatch, 
     comet = replace(ratings.manifest, request=replace(ratings.manifest.request, quality="comet"))
     assert why_fixed(replace(ratings, manifest=comet)) == ""  # it may lie a little beyond 1
     assert why_fixed(small) == ""
-    monkeypatch.setattr(opened, "bundled_folder", lambda: small.folder)
+    monkeypatch.setattr(verdicts, "bundled_folder", lambda: small.folder)
     with pytest.raises(InvalidInput, match="came with the app"):
         correct_verdict(small, 0, correct=False)
     assert not (small.folder / CORRECTIONS).exists()

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from analysis.runs.answering import Evaluation
-from analysis.runs.create import DEFAULT, prepare, request_for
+from analysis.runs.create import prepare, request_for
 from analysis.runs.manifest import TIMINGS
+from analysis.runs.methods import DEFAULT
 from analysis.runs.opened import open_run
 from analysis.runs.timings import Timing, add_timings, costs, generation_seconds, read_timings
 from analysis.runs.work import load_for, work

@@ -15,14 +15,15 @@ from safetensors.numpy import load_file, save_file
 
 from analysis.cli.main import main
 from analysis.report.export import jsonl_bytes, parquet_bytes
-from analysis.runs import index as indexes
 from analysis.runs.archive import export_zip, import_zip
-from analysis.runs.create import write_examples
+from analysis.runs.attention import means
+from analysis.runs.files import index as indexes
+from analysis.runs.files.examples import write_examples
 from analysis.runs.job import STATUS, read_status, write_status
-from analysis.runs.manifest import INDEX, cannot_write, is_exported, is_of_run, write_whole
-from analysis.runs.opened import about_sample, correct_verdict, means, open_run, part_of, sampled
-from analysis.runs.shard import answers_path, traces_path
+from analysis.runs.manifest import INDEX, answers_path, cannot_write, is_exported, is_of_run, traces_path, write_whole
+from analysis.runs.opened import about_sample, open_run, part_of, sampled
 from analysis.runs.traces import trace
+from analysis.runs.verdicts import correct_verdict
 from analysis.runs.work import work
 from rauq.errors import RunError
 from tests.analysis.report.made_run import made_run

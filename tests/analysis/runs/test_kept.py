@@ -9,11 +9,12 @@ import pytest
 from safetensors.numpy import load, load_file, save, save_file
 
 from analysis.runs.archive import export_zip, import_zip
-from analysis.runs.create import bytes_per_answer, prepare, request_for
+from analysis.runs.create import prepare, request_for
+from analysis.runs.files.shards import bytes_per_answer, write_shard
+from analysis.runs.files.tables import Answered
 from analysis.runs.library import bundled_folder
-from analysis.runs.manifest import MANIFEST, is_of_run, read_manifest, write_manifest
+from analysis.runs.manifest import MANIFEST, extras_path, is_of_run, read_manifest, traces_path, write_manifest
 from analysis.runs.opened import open_run
-from analysis.runs.shard import Answered, extras_path, traces_path, write_shard
 from analysis.runs.traces import trace, traces_of
 from analysis.runs.work import load_for, work
 from rauq.errors import InvalidInput, RunError, UnsupportedModel

@@ -8,9 +8,11 @@ import pytest
 
 from analysis.answer_sets.heads import pick
 from analysis.methods.attention_permutation import control_of_groups
-from analysis.runs.create import ExamplesFile
-from analysis.runs.opened import batch, means, open_run, part_of, picks
-from analysis.runs.shard import ALIGNMENTS, OFFSETS, answers_path
+from analysis.runs.attention import batch, means, picks
+from analysis.runs.files.arrays import ALIGNMENTS, OFFSETS
+from analysis.runs.files.examples import ExamplesFile
+from analysis.runs.manifest import answers_path
+from analysis.runs.opened import open_run, part_of
 from analysis.runs.traces import fact_masks, fact_tokens, trace, traces_in
 from rauq.errors import InvalidInput, RunError
 from rauq.scoring.algorithm import score_grid

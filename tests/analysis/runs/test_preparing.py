@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from analysis.datasets.example import DataSet, Example
-from analysis.runs.create import prepare, read_examples, request_for
+from analysis.runs.create import prepare, request_for
+from analysis.runs.files.examples import read_examples
 from analysis.runs.job import read_status
 from analysis.runs.manifest import MANIFEST, read_manifest
 from rauq.errors import InvalidInput, RunError

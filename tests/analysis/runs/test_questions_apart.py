@@ -8,8 +8,8 @@ from analysis.cli import main
 from analysis.datasets.example import fingerprint
 from analysis.detectors.evaluation.answers import answers_of
 from analysis.runs.archive import export_zip, import_zip
-from analysis.runs.corrections import are_apart, treat_apart
-from analysis.runs.create import write_examples
+from analysis.runs.files.corrections import are_apart, treat_apart
+from analysis.runs.files.examples import write_examples
 from analysis.runs.manifest import QUESTIONS_APART, foreign, state_of, write_manifest
 from analysis.runs.opened import open_run, part_of
 from rauq.errors import RunError

@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from analysis.runs.create import prepare, request_for
-from analysis.runs.manifest import MANIFEST, read_manifest, write_manifest
+from analysis.runs.manifest import MANIFEST, answers_path, read_manifest, write_manifest
 from analysis.runs.opened import open_run
-from analysis.runs.shard import answers_path
 from analysis.runs.work import with_started_commit, work
 from rauq.errors import InvalidInput, RunError
 from tests.architectures import byte_tokenizer, named, tiny_model

@@ -2,8 +2,8 @@
 
 import pytest
 
-from analysis.runs.create import bytes_per_answer
-from analysis.runs.shard import traces_path
+from analysis.runs.files.shards import bytes_per_answer
+from analysis.runs.manifest import traces_path
 from rauq.trace.extras import EXTRAS
 from tests.analysis.report.made_run import HEADS, LAYERS, made_run
 

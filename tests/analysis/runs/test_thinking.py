@@ -11,8 +11,9 @@ from analysis.datasets.example import DataSet, Example
 from analysis.quality.judgement import Judgement
 from analysis.runs.answering import Evaluated, _rows
 from analysis.runs.archive import validate
+from analysis.runs.attention import batch, means
 from analysis.runs.create import prepare, request_for
-from analysis.runs.opened import batch, means, open_run
+from analysis.runs.opened import open_run
 from analysis.runs.traces import fact_masks, traces_in
 from analysis.runs.work import work
 from rauq.methods.pair_scorers.judges import Judges

@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from analysis.runs import index
 from analysis.runs.archive import export_zip, import_zip
-from analysis.runs.corrections import crc32_of, read_corrections
-from analysis.runs.manifest import CORRECTIONS
-from analysis.runs.opened import correct_verdict, leave_out, open_run
-from analysis.runs.shard import answers_path, traces_path
+from analysis.runs.files import index
+from analysis.runs.files.corrections import crc32_of, read_corrections
+from analysis.runs.manifest import CORRECTIONS, answers_path, traces_path
+from analysis.runs.opened import open_run
+from analysis.runs.verdicts import correct_verdict, leave_out
 from tests.analysis.report.made_run import made_run
 from tests.shards import rewrite, without_checksums
 

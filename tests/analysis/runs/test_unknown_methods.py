@@ -11,10 +11,10 @@ from analysis.report import writing
 from analysis.report.results import ReportSettings
 from analysis.report.writing import write_report
 from analysis.runs.archive import export_zip, import_zip
-from analysis.runs.create import about_unknown_methods
 from analysis.runs.library import list_runs
+from analysis.runs.manifest import answers_path
+from analysis.runs.methods import about_unknown_methods
 from analysis.runs.opened import open_run
-from analysis.runs.shard import answers_path
 from analysis.runs.timings import costs
 from analysis.runs.work import work
 from rauq.errors import RunError

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from analysis.runs import job
-from analysis.runs.create import prepare, request_for, write_examples
+from analysis.runs.create import prepare, request_for
+from analysis.runs.files.examples import write_examples
 from analysis.runs.job import STOP, only_job, read_status, write_status
-from analysis.runs.manifest import MANIFEST, TIMINGS, is_of_run, read_manifest, write_manifest
+from analysis.runs.manifest import MANIFEST, TIMINGS, answers_path, is_of_run, read_manifest, write_manifest
 from analysis.runs.opened import open_run
-from analysis.runs.shard import answers_path
 from analysis.runs.traces import fact_tokens, trace
 from analysis.runs.work import load_for, work
 from rauq.checkpoints.named import MODELS_VARIABLE

@@ -11,7 +11,8 @@ import pytest
 
 from analysis.datasets.example import DataSet, Example
 from analysis.runs.archive import Bounds, export_zip, place_run, unpack
-from analysis.runs.create import EXAMPLES, prepare, request_for
+from analysis.runs.create import prepare, request_for
+from analysis.runs.files.examples import EXAMPLES
 from analysis.runs.job import read_status
 from analysis.runs.library import bundled_folder
 from analysis.runs.manifest import CORRECTIONS, MANIFEST, TIMINGS, is_exported

@@ -5,7 +5,8 @@ import shutil
 import numpy as np
 import pytest
 
-from analysis.runs import index, library, opened
+from analysis.runs import library, opened
+from analysis.runs.files import index
 from pages.ui.answer_sets import answers
 from tests.pages.reading import charts, drawn_views
 from tests.pages.sets import VIEWS, clicked, drawn, make, open_sets, said, seeded, undefined

@@ -9,8 +9,8 @@ import pytest
 
 from analysis.answer_sets.outcomes import outcomes
 from analysis.quality.judgement import Thresholds
+from analysis.runs.files.arrays import OFFSETS
 from analysis.runs.opened import open_run
-from analysis.runs.shard import OFFSETS
 from pages.ui.answer_sets.choices import Asked, choose, fitted, thresholds
 from pages.ui.shared.run_filters import Filters, Span, passing, written_span
 from pages.ui.shared.run_page import counted

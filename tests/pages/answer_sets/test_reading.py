@@ -5,7 +5,7 @@ import json
 import pytest
 
 from analysis.runs import library
-from analysis.runs.corrections import read_corrections
+from analysis.runs.files.corrections import read_corrections
 from analysis.runs.manifest import CORRECTIONS
 from pages.ui.answer_sets import reading
 from tests.pages.sets import make, open_sets, said
@@ -115,7 +115,7 @@ def test_a_verdict_that_is_not_stored_is_neither_undone_nor_silent(root):
 def test_a_run_that_came_with_the_app_says_why_and_how_to_make_a_copy(monkeypatch, root):
     monkeypatch.setattr(library, "BUNDLED", "small")
     monkeypatch.setattr(library, "bundled_folder", lambda: root / "small")
-    monkeypatch.setattr("analysis.runs.opened.bundled_folder", lambda: root / "small")
+    monkeypatch.setattr("analysis.runs.verdicts.bundled_folder", lambda: root / "small")
     page = open_list()
     assert not page.exception
     assert cards(page) == []

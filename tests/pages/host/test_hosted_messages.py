@@ -103,7 +103,7 @@ def test_failures_of_a_run_show_no_folder(own, monkeypatch):
 
 
 def failed_in(folder):
-    from analysis.runs.shard import Failed
+    from analysis.runs.files.tables import Failed
 
     return lambda *, number, error: Failed(number=number, error=f"{error}: {folder}/run/answers.bin " + "x" * 90)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import streamlit as st
 
-from analysis.runs.corrections import read_corrections
+from analysis.runs.files.corrections import read_corrections
 from analysis.runs.manifest import CORRECTIONS
 from pages.ui.inspect import verdict
 from pages.ui.inspect.verdict import (
@@ -232,7 +232,7 @@ def test_a_change_that_the_run_cannot_store_is_kept_for_the_session(small):
 
 
 def test_the_run_that_came_with_the_app_is_not_changed(small, monkeypatch):
-    monkeypatch.setattr("analysis.runs.opened.bundled_folder", lambda: small)
+    monkeypatch.setattr("analysis.runs.verdicts.bundled_folder", lambda: small)
     overrule(ANSWER_4, "incorrect")
     assert read_corrections(small) == ()
     found = known(ANSWER_4)

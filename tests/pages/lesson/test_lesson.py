@@ -14,7 +14,8 @@ from analysis.evidence.record import records
 from analysis.lesson import TAUGHT
 from analysis.quality.measures import measure
 from analysis.runs import library
-from analysis.runs.opened import means, open_run, picks
+from analysis.runs.attention import means, picks
+from analysis.runs.opened import open_run
 from pages.ui.lesson import place
 from pages.ui.lesson.content import LAYER, LONGEST, content, scoring_head, steps
 from rauq.errors import TraceFileError

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from analysis.runs.corrections import are_apart
-from analysis.runs.create import write_examples
+from analysis.runs.files.corrections import are_apart
+from analysis.runs.files.examples import write_examples
 from tests.analysis.report.made_run import made_run
 from tests.pages.runs_page import HOSTILE, open_runs
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from analysis.runs.create import ASKABLE, DEFAULT, read_examples
+from analysis.runs.files.examples import read_examples
 from analysis.runs.manifest import read_manifest
+from analysis.runs.methods import ASKABLE, DEFAULT
 from analysis.runs.opened import open_run
 from pages.ui.runs.listing import about_request
 from pages.ui.runs.new_run import METHOD

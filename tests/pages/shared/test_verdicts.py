@@ -3,7 +3,7 @@
 import pytest
 
 from analysis.runs import library
-from analysis.runs.corrections import read_corrections
+from analysis.runs.files.corrections import read_corrections
 from analysis.runs.manifest import CORRECTIONS
 from pages.ui.inspect import verdict
 from pages.ui.shared import verdicts
@@ -105,7 +105,7 @@ def test_inspect_says_why_an_answer_is_unclear_and_that_it_was_left_out(open_app
 def test_a_run_that_came_with_the_app_keeps_its_verdicts(monkeypatch, root):
     monkeypatch.setattr(library, "BUNDLED", "small")
     monkeypatch.setattr(library, "bundled_folder", lambda: root / "small")
-    monkeypatch.setattr("analysis.runs.opened.bundled_folder", lambda: root / "small")
+    monkeypatch.setattr("analysis.runs.verdicts.bundled_folder", lambda: root / "small")
     page = open_sets(run="small", view="answers")
     assert not page.exception
     assert buttons(page) == {}

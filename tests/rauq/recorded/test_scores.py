@@ -7,8 +7,9 @@ import rauq
 from analysis.datasets.names import WRITTEN as WRITTEN_SET
 from analysis.datasets.names import load
 from analysis.quality.measures import load_judge
+from analysis.runs.attention import means
 from analysis.runs.library import bundled_folder
-from analysis.runs.opened import means, open_run
+from analysis.runs.opened import open_run
 from analysis.stats import roc_auc
 from rauq.checkpoints.named import NAMED_MODELS
 from rauq.recorded import scores

@@ -20,7 +20,8 @@ from analysis.datasets.own_files import read_table
 from analysis.datasets.rows import correct_and_incorrect, examples_from
 from analysis.datasets.table import Table
 from analysis.datasets.understood import understand
-from analysis.runs.create import check_examples, prepare, read_examples, request_for
+from analysis.runs.create import prepare, request_for
+from analysis.runs.files.examples import check_examples, read_examples
 from rauq.detectors.added_heads import AddedHeads, Scale
 from rauq.detectors.added_heads import read as read_detector
 from rauq.errors import RauqError

@@ -13,9 +13,10 @@ import numpy as np
 from analysis.datasets.example import DataSet, Example
 from analysis.runs import library
 from analysis.runs.archive import export_zip, import_zip
+from analysis.runs.attention import batch, means
 from analysis.runs.create import prepare, request_for
 from analysis.runs.manifest import is_exported
-from analysis.runs.opened import Run, batch, means, open_run
+from analysis.runs.opened import Run, open_run
 from analysis.runs.timings import costs
 from analysis.runs.traces import fact_masks, traces_in
 from analysis.runs.work import work

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from analysis.runs import library
-from analysis.runs.opened import why_fixed
+from analysis.runs.verdicts import why_fixed
 from pages.ui.answer_sets.choices import Chosen
 from pages.ui.shared.assets import joined, script
 from pages.ui.shared.errors import printable

@@ -8,7 +8,7 @@ import numpy as np
 
 from analysis.datasets.example import fingerprint
 from analysis.detectors.evaluation.answers import Answers, Features
-from analysis.runs.create import write_examples
+from analysis.runs.files.examples import write_examples
 from analysis.runs.manifest import read_manifest, write_manifest
 from analysis.runs.opened import open_run
 from tests.analysis.report.made_run import made_run

@@ -23,10 +23,21 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analysis.runs.create import EXAMPLES, OF_EXAMPLES, ExamplesFile
+from analysis.runs.files.examples import EXAMPLES, OF_EXAMPLES, ExamplesFile
+from analysis.runs.files.shards import UNREADABLE, read_table
+from analysis.runs.files.tables import LIGHT
 from analysis.runs.job import STATUS, Status, write_status
-from analysis.runs.manifest import INDEX, Answerer, Manifest, read_manifest, stats_of, write_whole
-from analysis.runs.shard import LIGHT, UNREADABLE, answers_path, extras_path, read_table, traces_path
+from analysis.runs.manifest import (
+    INDEX,
+    Answerer,
+    Manifest,
+    answers_path,
+    extras_path,
+    read_manifest,
+    stats_of,
+    traces_path,
+    write_whole,
+)
 from analysis.typed_json import parsed
 from rauq.errors import RunError
 
