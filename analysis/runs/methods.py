@@ -7,9 +7,7 @@ from types import MappingProxyType
 from analysis.datasets.example import DataSet, Example
 from analysis.quality.facts import known_facts
 from analysis.runs.files.tables import LIGHT
-from analysis.runs.manifest import (
-    Request,
-)
+from analysis.runs.manifest import Request
 from analysis.runs.own import needs_of, row_of
 from rauq.errors import InvalidInput, RunError
 from rauq.layout import ANALYSIS_COMMAND

@@ -12,12 +12,7 @@ import pandas as pd
 from analysis.datasets.example import Example
 from analysis.questions import clusters_of, joined
 from analysis.runs.files.arrays import layers_to_store
-from analysis.runs.files.corrections import (
-    are_apart,
-    corrected,
-    crc32_of,
-    read_corrections,
-)
+from analysis.runs.files.corrections import are_apart, corrected, crc32_of, read_corrections
 from analysis.runs.files.examples import ExamplesFile
 from analysis.runs.files.index import has_index, indexed_rows, read_rows, with_answers
 from analysis.runs.files.shards import UNREADABLE

@@ -2,11 +2,7 @@
 
 import numpy as np
 
-from analysis.runs.files.corrections import (
-    add_correction,
-    correction,
-    remove_correction,
-)
+from analysis.runs.files.corrections import add_correction, correction, remove_correction
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import Run
 from rauq.errors import InvalidInput

@@ -13,10 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.datasets.example import Example, fingerprint
-from analysis.runs.manifest import (
-    Manifest,
-    write_whole,
-)
+from analysis.runs.manifest import Manifest, write_whole
 from analysis.typed_json import parsed
 from rauq.errors import InvalidInput, RunError
 

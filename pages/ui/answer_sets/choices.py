@@ -63,7 +63,7 @@ _Quality = Annotated[float | None, Codec(matching(NUMBER_PATTERN, float))]
 class Asked(Filters):
     """What is to be shown; a layer of None is the middle one, thresholds of None are those of the run's measure.
 
-    `first` and `second` are what two maps of heads are of, as `pages.ui.answer_sets.heads` names it.
+    `first` and `second` are what two maps of heads are of, as `pages.ui.answer_sets.carry_over` names it.
     """
 
     view: Annotated[View, Codec((_VIEWS | _FORMER).get)] = "heads"

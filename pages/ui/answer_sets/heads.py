@@ -1,11 +1,8 @@
-"""The view Heads: how each head separates correct from incorrect answers, and what its attention adds to RAUQ.
+"""The view Heads: how each head separates correct from incorrect answers.
 
-Also whether heads carry over: two maps of all heads beside each other, of groups of a run or of runs of one model; and
-a fitted detector: logistic regression on all heads, beside the same classifier on words, length or group.
+Below it: what heads add to RAUQ, a detector fitted on all of them, and whether they carry over to other answers.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,69 +10,28 @@ import pandas as pd
 import streamlit as st
 
 from analysis.answer_sets import sentences
-from analysis.answer_sets.carry_over import (
-    HeadSet,
-    carry_over,
-    carry_over_caption,
-    carry_over_sentence,
-    strongest,
-)
 from analysis.answer_sets.heads import of_selected, selected_heads
 from analysis.answer_sets.sentences import joined
-from analysis.answer_sets.separation import (
-    HeldOut,
-    Separation,
-    TopHeads,
-    area_of,
-    areas_with_interval,
-    best_of_layers,
-    top_heads,
-)
-from analysis.answer_sets.side_figures import head_answers, head_map, scale_end
+from analysis.answer_sets.separation import HeldOut, Separation, TopHeads, area_of, areas_with_interval, top_heads
+from analysis.answer_sets.side_figures import head_answers, head_map
 from analysis.answer_sets.sides import sides
 from analysis.answer_sets.tables import separation_table, top_heads_table
 from analysis.answer_sets.word_attention import WordAttention
 from analysis.exports.csv_text import csv_table
-from analysis.methods.added_heads import (
-    SIZES,
-    added_heads_caption,
-    added_heads_file_caption,
-    added_heads_sentence,
-    chosen_sentence,
-)
-from analysis.methods.figures import added_heads_chart, labels_chart
 from analysis.quality.unclear import bounds_sentence, unclear_bounds
 from analysis.runs.attention import TokenChoice
-from analysis.runs.manifest import Answerer
-from pages.ui.answer_sets.choices import ANOTHER_RUN, WHOLE, Asked, Chosen
-from pages.ui.host import cache, head_cache, runs
-from pages.ui.host.head_cache import remember
-from pages.ui.shared import state, url_state
-from pages.ui.shared.errors import message_text, printable
+from pages.ui.answer_sets.added_heads import added, in_python
+from pages.ui.answer_sets.carry_over import carried
+from pages.ui.answer_sets.choices import Chosen
+from pages.ui.answer_sets.detectors import detectors
+from pages.ui.host import head_cache
+from pages.ui.shared import url_state
 from pages.ui.shared.figure_export import buttons, is_dark
 from pages.ui.shared.run_filters import marks_facts
-from pages.ui.shared.run_page import (
-    chart,
-    choice,
-    clickable,
-    default_thresholds,
-    key_of,
-    open_in_inspect,
-    put,
-    save,
-    sentence,
-    write,
-)
-from rauq.detectors.added_heads import AddedHeads
-from rauq.errors import InvalidInput, RunError
-from rauq.labels import number, running
+from pages.ui.shared.run_page import clickable, key_of, open_in_inspect, save, sentence
+from rauq.labels import number
 
-_MAP, _JSON = "heads", "application/json"
-_READ_DETECTOR = """from pathlib import Path
-from rauq.detectors import added_heads
-
-detector = added_heads.read(Path("rauq-{size}-heads.json").read_bytes())
-detector.rank(detector.score(trace))  # percent of the answers it was fitted on that are less uncertain"""
+_MAP = "heads"
 _HELP = {
     "Held-out": "ROC-AUC on the half of the questions that did not choose the heads",
     "Same length": "On that half too: ROC-AUC among answers of the same group and number of tokens",
@@ -101,10 +57,10 @@ def heads(chosen: Chosen) -> None:
         st.caption(_about_controls(chosen, found))
     with right:
         _answers(chosen, layer, head)
-    _added(chosen)
-    _detectors(chosen)
-    _carried(chosen)
-    _export(chosen, found)
+    added(chosen)
+    detectors(chosen)
+    carried(chosen)
+    in_python(chosen, found)
 
 
 def _separated(chosen: Chosen, tokens: TokenChoice) -> tuple[Separation, Separation, HeldOut]:
@@ -271,214 +227,3 @@ def _about_inspect(chosen: Chosen, layer: int) -> str:
     if layer in stored:
         return "Click a point to open its answer with this head."
     return f"Inspect shows only layers {stored[0]} to {stored[-1]} of this run, so the nearest one instead."
-
-
-def _added(chosen: Chosen) -> None:
-    """Draw what heads chosen in other groups add to RAUQ, with its controls."""
-    st.markdown("**RAUQ + heads**: ours, not the paper's")
-    choice("Heads added", url_state.ADDED, {size: str(size) for size in SIZES}, chosen.asked.added, usual=Asked().added)
-    found = head_cache.added_heads(chosen.run, chosen.rows, chosen.settings, chosen.thresholds, chosen.asked.added)
-    st.write(added_heads_sentence(found))
-    left, right = st.columns([5, 3], gap="medium")
-    with left:
-        chart(added_heads_chart(found, dark=is_dark()), "added_heads", "PRR of RAUQ with heads minus RAUQ alone")
-    with right:
-        if not found.reason:
-            chart(labels_chart(found, dark=is_dark()), "added_heads_labels", "Difference by number of labelled answers")
-    st.caption(f"{added_heads_caption(found)}  \n{chosen_sentence(found)}")
-    _detector(chosen)
-
-
-def _detector(chosen: Chosen) -> None:
-    """Draw a button that saves RAUQ with heads chosen by all answers, for Inspect and for Python."""
-    size = chosen.asked.added
-    try:
-        fitted = head_cache.fitted_added_heads(chosen.run, chosen.rows, chosen.settings, chosen.thresholds, size)
-    except InvalidInput as error:
-        st.text(message_text(error))
-        return
-    with st.container(horizontal=True):
-        st.download_button(
-            "Detector as JSON", fitted.to_json(), f"rauq-{size}-heads.json", _JSON, key="detector_file",
-            on_click="ignore",
-        )  # fmt: skip
-        st.button("Use in Inspect", key="use_detector", on_click=_use, args=(fitted,))
-    st.caption(added_heads_file_caption(fitted))
-
-
-def _use(fitted: AddedHeads) -> None:
-    remember(fitted)
-    state.notify(f"Answers of {running(fitted.model)} in Inspect are also ranked by RAUQ + {fitted.k} heads.")
-
-
-def _export(chosen: Chosen, found: Separation) -> None:
-    """Show lines of Python: the best head of each layer used by RAUQ, and how a saved detector scores."""
-    folded = st.expander(
-        "Python: the best head of each layer, and a saved detector", key="heads_python", on_change="rerun"
-    )
-    if folded.open:
-        with folded:
-            best = best_of_layers(found, chosen.layers, chosen.run.used_layers)
-            st.code(f"score = rauq.score(trace, rauq.Settings(heads={best}))", language="python", wrap_lines=True)
-            st.caption("Not the paper's setting. These answers chose the heads, so judge the scores on other answers.")
-            st.code(_READ_DETECTOR.format(size=chosen.asked.added), language="python", wrap_lines=True)
-
-
-def _carried(chosen: Chosen) -> None:
-    """Draw the maps of two sets of answers, once the user asks for them."""
-    folded = st.expander("Do heads carry over to other answers?", key="heads_carried", on_change="rerun")
-    if folded.open:
-        with folded:
-            _choices_and_maps(chosen)
-
-
-def _choices_and_maps(chosen: Chosen) -> None:
-    groups, others = _groups(chosen), _other_runs(chosen)
-    if len(groups) < 2 and not others:
-        st.caption(
-            "Comparing needs another group with correct and incorrect answers, or another run of the same model."
-        )
-        return
-    first, second = _chosen(chosen.asked, groups, others)
-    left, right = st.columns(2, gap="medium")
-    with left:
-        _picker("Answers on the left", url_state.FIRST, _left(groups, others), first)
-    with right:
-        _picker("Answers on the right", url_state.SECOND, _right(first, groups, others), second)
-    _maps(chosen, _set_of(chosen, first), _other_set(chosen, first, second))
-
-
-def _groups(chosen: Chosen) -> tuple[str, ...]:
-    """Return the groups that have both correct and incorrect answers, those that say most about heads first."""
-    counted = _of_rows(chosen, chosen.rows).found.labelled
-    order = np.argsort(-counted.weights, kind="stable").tolist() if counted.names else []
-    return tuple(counted.names[place] for place in order)
-
-
-def _other_runs(chosen: Chosen) -> tuple[str, ...]:
-    """Return the names of the other runs of the same weights."""
-    others = [listed for listed in runs.at_hand() if listed.name != chosen.name and listed.manifest is not None]
-    own = _weights(chosen.run.answerer)
-    return tuple(
-        listed.name
-        for listed in others
-        if listed.manifest and listed.manifest.answerer and _weights(listed.manifest.answerer) == own
-    )
-
-
-def _weights(answerer: Answerer) -> Answerer:
-    """Return the model without what changes neither its weights nor its heads."""
-    return replace(answerer, kind="base", dtype="")
-
-
-def _left(groups: tuple[str, ...], others: tuple[str, ...]) -> dict[str, str]:
-    return {**({WHOLE: "all answers"} if others else {}), **_named(groups)}
-
-
-def _right(first: str, groups: tuple[str, ...], others: tuple[str, ...]) -> dict[str, str]:
-    own = {} if first == WHOLE or len(groups) < 2 else {WHOLE: "all other groups"}
-    apart = {} if first == WHOLE else _named(tuple(name for name in groups if name != first))
-    return {**own, **apart, **{f"{ANOTHER_RUN}{name}": f"run {name}" for name in others}}
-
-
-def _named(groups: tuple[str, ...]) -> dict[str, str]:
-    return {name: printable(running(name)) for name in groups}
-
-
-def _chosen(asked: Asked, groups: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, str]:
-    """Return what the URL asks for where it is there, else the first of each list."""
-    left = _left(groups, others)
-    usual = groups[0] if len(groups) > 1 else next(iter(left))
-    first = asked.first if asked.first in left else usual
-    right = _right(first, groups, others)
-    return first, asked.second if asked.second in right else next(iter(right))
-
-
-def _picker(label: str, name: str, options: Mapping[str, str], value: str) -> None:
-    put(name, value)
-    st.selectbox(
-        label, list(options), key=key_of(name), format_func=options.__getitem__, on_change=write, args=(name, None)
-    )
-
-
-def _set_of(chosen: Chosen, group: str) -> HeadSet:
-    return _of_rows(chosen, chosen.rows if group == WHOLE else chosen.rows[chosen.column_of("group") == group])
-
-
-def _other_set(chosen: Chosen, first: str, second: str) -> HeadSet:
-    if second == WHOLE:
-        return _of_rows(chosen, chosen.rows[chosen.column_of("group") != first])
-    if second in _groups(chosen):
-        return _set_of(chosen, second)
-    folder = runs.folder(second.removeprefix(ANOTHER_RUN))
-    if folder is None:
-        message = "The other run was deleted. Choose another one."
-        raise RunError(message)
-    run = cache.sampled(cache.run(folder))
-    return head_cache.head_set(run, np.arange(len(run.answers)), chosen.settings.alignment, default_thresholds(run))
-
-
-def _of_rows(chosen: Chosen, rows: np.ndarray) -> HeadSet:
-    return head_cache.head_set(chosen.run, rows, chosen.settings.alignment, chosen.thresholds)
-
-
-def _maps(chosen: Chosen, first: HeadSet, second: HeadSet) -> None:
-    found = carry_over(first, second)
-    st.write(carry_over_sentence(found))
-    if found.reason:
-        return
-    rings = [(chosen.layers[row], head) for row, head in strongest(first.found)]
-    options: dict[str, Any] = {"used": chosen.run.used_layers, "selected": rings, "narrow": True, "dark": is_dark()}
-    options["end"] = scale_end(first.found, second.found)
-    for column, own, side in zip(st.columns(2, gap="medium"), (first, second), ("left", "right"), strict=True):
-        with column:
-            figure = head_map(own.found, chosen.layers, **options)
-            chart(figure, f"heads_{side}", f"Map of the area under the ROC curve of all heads, answers on the {side}")
-    st.caption(carry_over_caption(found))
-
-
-_ASKED = "_detectors"  # the answers and settings that the user asked to fit
-_SECONDS = 4e-5  # of all fits, for each answer and head, on one core
-
-
-def _detectors(chosen: Chosen) -> None:
-    """Draw a button, and once it was pressed for these answers and settings the detectors compared."""
-    st.markdown("**Fit a detector**: logistic regression on all heads")
-    asked = (chosen.name, chosen.rows.tobytes(), chosen.settings, chosen.thresholds)
-    if st.session_state.get(_ASKED) != asked:
-        st.button("Fit detectors", key="fit_detectors", on_click=_ask, args=(asked,))
-        st.caption(
-            "Fits on all heads, on words, on length and on the group, each judged on answers left out of the fit. "
-            f"Takes about {_seconds(chosen):,.0f} s."
-        )
-        return
-    _comparison(chosen)
-
-
-def _ask(asked: object) -> None:
-    st.session_state[_ASKED] = asked
-
-
-def _seconds(chosen: Chosen) -> float:
-    return 2 + _SECONDS * len(chosen.rows) * len(chosen.layers) * chosen.run.answerer.num_heads
-
-
-def _comparison(chosen: Chosen) -> None:
-    from analysis.detectors.comparison import (
-        detectors_caption,
-        detectors_cells,
-        detectors_sentence,
-        detectors_table,
-        table_caption,
-    )
-    from analysis.detectors.figures import detectors_chart
-
-    found = head_cache.detectors(chosen.run, chosen.rows, chosen.settings, chosen.thresholds)
-    st.write(detectors_sentence(found))
-    chart(detectors_chart(found, dark=is_dark()), "detectors", "PRR of each detector with its interval")
-    st.caption(detectors_caption(found))
-    st.dataframe(
-        detectors_cells(found), key="detectors_table", hide_index=True, height="content", alt="PRR of detectors"
-    )
-    save("Table as CSV", "detectors.csv", lambda: csv_table(detectors_table(found)))
-    st.caption(table_caption(found))

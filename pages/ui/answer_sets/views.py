@@ -10,12 +10,7 @@ import streamlit as st
 
 from analysis.answer_sets import sentences
 from analysis.answer_sets.best_and_worst import best_and_worst
-from analysis.answer_sets.figures import (
-    best_and_worst_map,
-    calibration_chart,
-    quality_bins_chart,
-    selected_heads_map,
-)
+from analysis.answer_sets.figures import best_and_worst_map, calibration_chart, quality_bins_chart, selected_heads_map
 from analysis.answer_sets.gaps import Gaps, head_gaps, with_enough
 from analysis.answer_sets.heads import Agreement, SelectedHeads, agreement, pick, selected_heads
 from analysis.answer_sets.quality_curves import correlations, quality_bins

@@ -1,0 +1,81 @@
+"""RAUQ with heads added, which were chosen in other groups: what they add, and the detector that a user saves."""
+
+import streamlit as st
+
+from analysis.answer_sets.separation import Separation, best_of_layers
+from analysis.methods.added_heads import (
+    SIZES,
+    added_heads_caption,
+    added_heads_file_caption,
+    added_heads_sentence,
+    chosen_sentence,
+)
+from analysis.methods.figures import added_heads_chart, labels_chart
+from pages.ui.answer_sets.choices import Asked, Chosen
+from pages.ui.host import head_cache
+from pages.ui.host.head_cache import remember
+from pages.ui.shared import state, url_state
+from pages.ui.shared.errors import message_text
+from pages.ui.shared.figure_export import is_dark
+from pages.ui.shared.run_page import chart, choice
+from rauq.detectors.added_heads import AddedHeads
+from rauq.errors import InvalidInput
+from rauq.labels import running
+
+_JSON = "application/json"
+_READ_DETECTOR = """from pathlib import Path
+from rauq.detectors import added_heads
+
+detector = added_heads.read(Path("rauq-{size}-heads.json").read_bytes())
+detector.rank(detector.score(trace))  # percent of the answers it was fitted on that are less uncertain"""
+
+
+def added(chosen: Chosen) -> None:
+    """Draw what heads chosen in other groups add to RAUQ, with its controls."""
+    st.markdown("**RAUQ + heads**: ours, not the paper's")
+    choice("Heads added", url_state.ADDED, {size: str(size) for size in SIZES}, chosen.asked.added, usual=Asked().added)
+    found = head_cache.added_heads(chosen.run, chosen.rows, chosen.settings, chosen.thresholds, chosen.asked.added)
+    st.write(added_heads_sentence(found))
+    left, right = st.columns([5, 3], gap="medium")
+    with left:
+        chart(added_heads_chart(found, dark=is_dark()), "added_heads", "PRR of RAUQ with heads minus RAUQ alone")
+    with right:
+        if not found.reason:
+            chart(labels_chart(found, dark=is_dark()), "added_heads_labels", "Difference by number of labelled answers")
+    st.caption(f"{added_heads_caption(found)}  \n{chosen_sentence(found)}")
+    _detector(chosen)
+
+
+def _detector(chosen: Chosen) -> None:
+    """Draw a button that saves RAUQ with heads chosen by all answers, for Inspect and for Python."""
+    size = chosen.asked.added
+    try:
+        fitted = head_cache.fitted_added_heads(chosen.run, chosen.rows, chosen.settings, chosen.thresholds, size)
+    except InvalidInput as error:
+        st.text(message_text(error))
+        return
+    with st.container(horizontal=True):
+        st.download_button(
+            "Detector as JSON", fitted.to_json(), f"rauq-{size}-heads.json", _JSON, key="detector_file",
+            on_click="ignore",
+        )  # fmt: skip
+        st.button("Use in Inspect", key="use_detector", on_click=_use, args=(fitted,))
+    st.caption(added_heads_file_caption(fitted))
+
+
+def _use(fitted: AddedHeads) -> None:
+    remember(fitted)
+    state.notify(f"Answers of {running(fitted.model)} in Inspect are also ranked by RAUQ + {fitted.k} heads.")
+
+
+def in_python(chosen: Chosen, found: Separation) -> None:
+    """Show lines of Python: the best head of each layer used by RAUQ, and how a saved detector scores."""
+    folded = st.expander(
+        "Python: the best head of each layer, and a saved detector", key="heads_python", on_change="rerun"
+    )
+    if folded.open:
+        with folded:
+            best = best_of_layers(found, chosen.layers, chosen.run.used_layers)
+            st.code(f"score = rauq.score(trace, rauq.Settings(heads={best}))", language="python", wrap_lines=True)
+            st.caption("Not the paper's setting. These answers chose the heads, so judge the scores on other answers.")
+            st.code(_READ_DETECTOR.format(size=chosen.asked.added), language="python", wrap_lines=True)
