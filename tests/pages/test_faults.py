@@ -7,7 +7,7 @@ import threading
 import pytest
 import torch
 
-from pages.ui.host import cache, jobs
+from pages.ui.host import jobs, models
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.inspect import form
 from pages.ui.inspect.form import EXAMPLES
@@ -80,13 +80,13 @@ def test_running_out_of_memory_while_reading_weights(error, open_app, folder, mo
         page = answered(page)
     expect_fault(page, MEMORY, f"Out of memory while loading {folder}", "bfloat16")
     assert views(page)["source"].startswith("made-up")
-    assert cache.if_loaded(ModelChoice(name=str(folder))) is None
+    assert models.if_loaded(ModelChoice(name=str(folder))) is None
     assert not answered(page).error
 
 
 def test_running_out_of_memory_while_generating(open_app, folder):
     page = answered(asked(open_app(), folder))
-    first, lm = shown_trace(page), cache.if_loaded(ModelChoice(name=str(folder)))
+    first, lm = shown_trace(page), models.if_loaded(ModelChoice(name=str(folder)))
     hook = lm.model.register_forward_hook(fail, with_kwargs=True)
     page = answered(page)
     hook.remove()

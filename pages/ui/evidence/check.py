@@ -8,7 +8,7 @@ import streamlit as st
 from analysis.evidence import sentences
 from analysis.evidence.figures import check_differences
 from pages.ui.evidence.records import headline
-from pages.ui.host import cache, hosting, jobs
+from pages.ui.host import hosting, jobs, models
 from pages.ui.host.jobs import Job, Request
 from pages.ui.shared import state
 from pages.ui.shared.errors import printable, show_error
@@ -71,7 +71,7 @@ def _form(*, live: bool) -> None:
         model_form()
         st.text_area("Prompt (none: random tokens)", key=PROMPT, height=70, persist_state="session")
         choice = chosen_model()
-        loaded = cache.if_loaded(choice) is not None
+        loaded = models.if_loaded(choice) is not None
         label = "Check attention" if loaded else "Load model and check attention"
         st.button(label, key="check_now", type="primary", on_click=start, disabled=live or not choice.name)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from pages.ui.host import cache, hosting, metrics
+from pages.ui.host import hosting, metrics, models
 from pages.ui.host.hosting import Busy, ModelChoice
 from pages.ui.host.store import store, visitor
 from rauq.arguments import Sampling
@@ -254,7 +254,7 @@ def _answer(job: Job) -> None:
             job.trace = lm.read(request.conversation, request.answer, template_options=options, end=end)
         elif _can_share(lm, request):
             fits = partial(_can_join, lm, _common(request))
-            with cache.queue(lm).taking_along(fits, _MOST_TOGETHER - 1) as places:
+            with models.queue(lm).taking_along(fits, _MOST_TOGETHER - 1) as places:
                 _generate_together(lm, [job, *(place.work for place in places)]) if places else _generate(lm, job)
         else:
             _generate(lm, job)
@@ -423,7 +423,7 @@ def _compare(job: Job) -> None:
 def _model(job: Job, *, shared: bool) -> "Iterator[LanguageModel | None]":
     """Yield the model of a job, loaded if necessary, while it is this job's turn; None: it was answered with others."""
     on_stage, work = partial(setattr, job, "stage"), job if shared else None
-    with cache.model_in_turn(job.request.model, job.cancel, on_stage=on_stage, visitor=job.visitor, work=work) as lm:
+    with models.model_in_turn(job.request.model, job.cancel, on_stage=on_stage, visitor=job.visitor, work=work) as lm:
         if lm is not None:
             _note_turn(job)
         yield lm

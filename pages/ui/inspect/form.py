@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from pages.ui.host import cache, hosting
+from pages.ui.host import hosting, models
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Job, Request, begin, check_answer, refused
 from pages.ui.host.store import store
@@ -115,7 +115,7 @@ def _option_fields() -> None:
 def _known_options() -> tuple[str, ...]:
     """Return the options of the chosen model's template if it is loaded or checked and a template is applied."""
     choice = chosen_model()
-    known = cache.if_loaded(choice) or checked(choice)
+    known = models.if_loaded(choice) or checked(choice)
     return known.template_options if known is not None and known.kind == "instruct" else ()
 
 
@@ -388,12 +388,12 @@ class _Count(NamedTuple):
 
 def _counted_now(request: Request, shown: Trace | None, *, may_load: bool) -> _Count | RauqError:
     """What can be said without loading a model, or with atlas, which loads at once."""
-    loaded = cache.if_loaded(request.model)
+    loaded = models.if_loaded(request.model)
     if not request.prompt.strip():
         return _Count("No prompt yet")
     if shown and loaded is None and _matches(request, shown):
         return _Count(_room(len(shown.prompt_ids), None))
-    if loaded is not None or (request.model.name == ATLAS and may_load and not cache.busy()):
+    if loaded is not None or (request.model.name == ATLAS and may_load and not models.busy()):
         return _counted(request)
     return _Count("Tokens are counted once the model is loaded")
 
@@ -433,7 +433,7 @@ def answer_fields_row() -> None:
 def _counted(request: Request) -> _Count | RauqError:
     try:
         check_answer(request)
-        lm = cache.model(request.model)
+        lm = models.model(request.model)
         encoded = lm.encode(request.conversation, template_options=request.template_options)
     except RauqError as error:
         return error
@@ -476,7 +476,7 @@ def _open() -> None:
 
 def _known_kind(choice: ModelChoice) -> Kind | None:
     """Return whether the model is treated as base or instruct; None if that is known only once it is loaded."""
-    known = cache.if_loaded(choice) or checked(choice)
+    known = models.if_loaded(choice) or checked(choice)
     if known is not None:
         return known.kind
     return "base" if choice.name == ATLAS else choice.kind

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from pages.ui.host import cache, hosting
+from pages.ui.host import hosting, models
 from pages.ui.inspect import form
 from pages.ui.shared import state
 from pages.ui.shared.model_form import chosen_model
@@ -36,7 +36,7 @@ def offer_remedies(trace: Trace, score: Score) -> None:
 
 def has_template(trace: Trace) -> bool:
     """Return whether the model of an answer is known to have a chat template, without which it is no chat model."""
-    lm = cache.if_loaded(chosen_model())
+    lm = models.if_loaded(chosen_model())
     return trace.chat_applied or (lm is not None and bool(lm.tokens.tokenizer.chat_template))
 
 

@@ -14,7 +14,7 @@ from analysis.datasets.own_files import ENDINGS, LARGEST_UPLOAD
 from analysis.datasets.table import Table
 from analysis.datasets.twelve import PAPER_SETS
 from analysis.exports.csv_text import csv_table
-from pages.ui.host import cache, hosting, uploads
+from pages.ui.host import hosting, models, uploads
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.runs.columns import data_set_of_columns, guess
 from pages.ui.shared.errors import in_full, printable, show_error
@@ -180,7 +180,7 @@ def data_set_of_paper() -> DataSet | None:
 
 def _load(asked: _Asked) -> DataSet | RauqError:
     try:
-        return load(asked.name, kind=asked.model.kind or cache.inspect_model(asked.model).kind)
+        return load(asked.name, kind=asked.model.kind or models.inspect_model(asked.model).kind)
     except RauqError as error:
         return error
 

@@ -17,7 +17,7 @@ from analysis.runs.files.shards import bytes_per_answer
 from analysis.runs.library import slug
 from analysis.runs.manifest import Request, StoredLayers
 from analysis.runs.methods import ASKABLE, DEFAULT, available_needs, missing_needs, without_download
-from pages.ui.host import cache, hosting
+from pages.ui.host import hosting, models
 from pages.ui.host.session_runs import begin_job, create_run, free_name, runs_folder
 from pages.ui.runs import query
 from pages.ui.runs.columns import open_doubts
@@ -349,7 +349,7 @@ def room(data: DataSet) -> str:
     choice = chosen_model()
     named = find_named(choice.name)
     is_here = choice.name in hosting.models() or (named is not None and named.is_here)
-    model = cache.inspect_model(choice) if is_here else checked(choice)
+    model = models.inspect_model(choice) if is_here else checked(choice)
     if model is None:
         how = "once the model is on this machine" if named else "after Check model"
         return f"The disk space needed depends on the model's layers and heads; it is shown {how}."
@@ -428,7 +428,7 @@ def _data() -> DataSet | None:
 def _room(data: DataSet) -> None:
     if not data.examples:
         st.caption(_NO_START)
-    elif cache.busy():
+    elif models.busy():
         st.caption("Another model is being loaded. The disk space needed is shown once it is loaded.")
     else:
         try:

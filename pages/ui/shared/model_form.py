@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 import rauq
-from pages.ui.host import cache, hosting
+from pages.ui.host import hosting, models
 from pages.ui.host.hosting import MOST_TOKENS, ModelChoice
 from pages.ui.shared import answers, state
 from pages.ui.shared.errors import show_error
@@ -170,7 +170,7 @@ def _other_model() -> None:
     if (candidate := checked(choice)) is not None:
         from rauq.checkpoints.model_info import model_lines
 
-        found = model_lines(candidate, tokens=MOST_TOKENS, beside=cache.in_use())
+        found = model_lines(candidate, tokens=MOST_TOKENS, beside=models.in_use())
         st.text("\n".join(map(running, found)))
 
 
@@ -194,7 +194,7 @@ def chosen_model() -> ModelChoice:
 def model_of(trace: Trace) -> ModelChoice:
     """Return the model that a trace names: the form's choice if it fits, else the name with the trace's kind."""
     for choice in (chosen_model(), ModelChoice(name=trace.model)):
-        loaded = cache.if_loaded(choice)
+        loaded = models.if_loaded(choice)
         if choice.name == trace.model and (loaded is None or loaded.kind == trace.kind):
             return choice
     return ModelChoice(name=trace.model, kind=trace.kind)
@@ -251,7 +251,7 @@ def _take() -> None:
 def _check(choice: ModelChoice) -> None:
     try:
         with st.spinner("Reading the model's configuration"):
-            candidate = cache.inspect_model(choice, tokens=MOST_TOKENS)
+            candidate = models.inspect_model(choice, tokens=MOST_TOKENS)
     except rauq.RauqError as error:
         show_error(error)
         return

@@ -8,7 +8,7 @@ import pytest
 
 import rauq
 from analysis.two_answers.comparison import APART
-from pages.ui.host import cache
+from pages.ui.host import models
 from pages.ui.host.store import store
 from rauq import Settings
 from rauq.trace.trace import Alternative
@@ -29,7 +29,7 @@ def no_model(monkeypatch):
     def refuse(*_arguments, **_options):
         raise AssertionError
 
-    monkeypatch.setattr(cache, "model", refuse)
+    monkeypatch.setattr(models, "model", refuse)
 
 
 @pytest.mark.usefixtures("no_model")

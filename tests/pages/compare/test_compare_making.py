@@ -7,7 +7,7 @@ import pytest
 from streamlit.runtime.scriptrunner import StopException
 
 import rauq
-from pages.ui.host import cache, jobs
+from pages.ui.host import jobs, models
 from pages.ui.host.store import store
 from pages.ui.shared import state, url_state
 from pages.ui.shared.model_form import model_of
@@ -187,8 +187,8 @@ class SlowModel:
 @pytest.fixture
 def slow(monkeypatch):
     model = SlowModel()
-    monkeypatch.setattr(cache, "model", lambda _choice, **_options: model)
-    monkeypatch.setattr(cache, "if_loaded", lambda _choice: model)
+    monkeypatch.setattr(models, "model", lambda _choice, **_options: model)
+    monkeypatch.setattr(models, "if_loaded", lambda _choice: model)
     return model
 
 

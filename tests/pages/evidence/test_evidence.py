@@ -12,7 +12,7 @@ from analysis.evidence.record import MODELS, REFERENCE, RESULTS, ROBUSTNESS, SPE
 from analysis.runs import library
 from pages.ui.evidence import check
 from pages.ui.evidence.records import CLAIMS
-from pages.ui.host import cache, hosting
+from pages.ui.host import hosting, models
 from rauq.checkpoints.named import MODELS_VARIABLE
 from rauq.errors import ModelNotFound
 from tests.architectures import named, tiny_language_model
@@ -274,8 +274,8 @@ def checked(page):
 
 
 def test_a_model_is_checked_on_request(monkeypatch, tiny):
-    monkeypatch.setattr(cache, "model", lambda _choice, **_options: tiny)
-    monkeypatch.setattr(cache, "if_loaded", lambda _choice: tiny)
+    monkeypatch.setattr(models, "model", lambda _choice, **_options: tiny)
+    monkeypatch.setattr(models, "if_loaded", lambda _choice: tiny)
     page = open_evidence(view="check")
     page.text_area(key=check.PROMPT).set_value(HOSTILE).run()
     checked(page)
@@ -295,8 +295,8 @@ def test_a_check_that_fails_says_why(monkeypatch):
         message = "There is no such model."
         raise ModelNotFound(message)
 
-    monkeypatch.setattr(cache, "if_loaded", lambda _choice: None)
-    monkeypatch.setattr(cache, "inspect_model", refuse)
+    monkeypatch.setattr(models, "if_loaded", lambda _choice: None)
+    monkeypatch.setattr(models, "inspect_model", refuse)
     page = checked(open_evidence(view="check"))
     assert not page.exception
     assert page.error[0].value == "No model was loaded"

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import rauq
-from pages.ui.host import cache, hosting, jobs
+from pages.ui.host import hosting, jobs, models
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Request
 from pages.ui.host.store import store
@@ -30,8 +30,8 @@ def host(monkeypatch):
     monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1")
     monkeypatch.setattr(hosting, "models", lambda: ("atlas",))
     lm, batches = rauq.load_model("atlas"), []
-    monkeypatch.setattr(cache, "model", lambda _name, **_options: lm)
-    monkeypatch.setattr(cache, "if_loaded", lambda _name: lm)
+    monkeypatch.setattr(models, "model", lambda _name, **_options: lm)
+    monkeypatch.setattr(models, "if_loaded", lambda _name: lm)
     real = rauq.LanguageModel.generate_batch
 
     def noted(self, prompts, **options):
@@ -51,10 +51,10 @@ def asked(prompt, **changes):
 
 def started_behind_another(lm, requests):
     """Jobs that have waited until all of them were there."""
-    with cache.queue(lm).turn(threading.Event(), "before"):
+    with models.queue(lm).turn(threading.Event(), "before"):
         found = [started(request) for request in requests]
-        with cache.queue(lm).moved:
-            assert cache.queue(lm).moved.wait_for(lambda: cache.queue(lm).length == len(found) + 1, 30)
+        with models.queue(lm).moved:
+            assert models.queue(lm).moved.wait_for(lambda: models.queue(lm).length == len(found) + 1, 30)
     return found
 
 
@@ -71,7 +71,7 @@ def test_a_host_answers_waiting_prompts_in_one_batch_and_each_as_if_alone(host):
         assert not job.waiting
         assert job.waited >= 0
     assert store().jobs.jobs == {}
-    assert cache.queue(lm).length == 0
+    assert models.queue(lm).length == 0
 
 
 def test_what_differs_in_more_than_its_prompt_is_answered_alone(host, monkeypatch):
@@ -149,11 +149,11 @@ def test_a_batch_that_does_not_fit_in_memory_changes_nothing_that_has_ended(host
     monkeypatch.setattr(generation, "generate", full)
     before = Counter(store().counts.answers)
     jobs_of_batch = []
-    with cache.queue(lm).turn(threading.Event(), "before"):
+    with models.queue(lm).turn(threading.Event(), "before"):
         jobs_of_batch += [started(asked(prompt)) for prompt in QUESTIONS[:3]]
-        with cache.queue(lm).moved:
-            assert cache.queue(lm).moved.wait_for(lambda: cache.queue(lm).length == 4, 30)
-    with cache.queue(lm).turn(threading.Event(), "after"):
+        with models.queue(lm).moved:
+            assert models.queue(lm).moved.wait_for(lambda: models.queue(lm).length == 4, 30)
+    with models.queue(lm).turn(threading.Event(), "after"):
         pass
     assert [(job.trace, job.pieces) for job in jobs_of_batch] == kept
     assert all(job.error is None and job.so_far is None for job in jobs_of_batch)

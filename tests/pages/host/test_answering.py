@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.ui.host import cache
+from pages.ui.host import models
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Request
 from pages.ui.inspect import form
@@ -28,7 +28,7 @@ def test_the_embedded_model_answers(open_app, key):
     assert shown.model == "atlas"
     assert len(views(page)["tokens"]) == len(shown.pieces)
     assert page.text_area(key=state.PROMPT).value == EXAMPLES[0].prompt
-    limit = cache.if_loaded(ModelChoice()).context_length
+    limit = models.if_loaded(ModelChoice()).context_length
     assert f"{len(shown.prompt_ids)} of {limit} tokens · up to" in interpreted(page)
 
 
@@ -71,7 +71,7 @@ def test_an_error_disappears_once_its_cause_is_fixed(open_app):
 
 def test_scoring_again_makes_no_forward_pass(open_app):
     page = open_app()
-    lm = cache.model(ModelChoice())
+    lm = models.model(ModelChoice())
     passes = []
     hook = lm.model.register_forward_hook(lambda *_: passes.append(1))
     try:
@@ -106,7 +106,7 @@ def test_a_selection_made_before_another_answer_is_forgotten(open_app):
 )
 def test_missing_input_is_reported_before_a_model_loads(choice, values, said, open_app, monkeypatch):
     page = choose(open_app(), *choice) if choice else open_app()
-    monkeypatch.setattr(cache, "model", lambda choice, **_options: cache.if_loaded(choice))
+    monkeypatch.setattr(models, "model", lambda choice, **_options: models.if_loaded(choice))
     page = written(page, **values).button(key="run").click().run()
     assert page.error[0].value == "This input cannot be used"
     assert any(said in text.value for text in page.text)
@@ -117,7 +117,7 @@ def test_a_prompt_beyond_the_context_says_how_many_tokens_are_allowed(prompt, op
     page = finished(written(open_app(), prompt=prompt).button(key="run").click().run())
     assert page.error[0].value == "This input cannot be used"
     said = " ".join(text.value for text in page.text)
-    assert str(cache.if_loaded(ModelChoice()).context_length) in said
+    assert str(models.if_loaded(ModelChoice()).context_length) in said
     assert page.text_area(key=state.PROMPT).value == prompt
 
 
@@ -147,7 +147,7 @@ def test_a_link_to_a_gguf_file_fills_the_form_and_loads_it_when_asked(open_app, 
     page = open_app(prompt="Where?", model=str(tmp_path / "tiny.gguf"), max_new_tokens="3")
     assert not page.exception
     assert page.text_input(key=state.OTHER_MODEL).value == str(tmp_path / "tiny.gguf")
-    assert cache.if_loaded(ModelChoice(name=str(tmp_path / "tiny.gguf"))) is None
+    assert models.if_loaded(ModelChoice(name=str(tmp_path / "tiny.gguf"))) is None
     page = finished(page.button(key="run").click().run())
     assert not page.exception
     assert shown_trace(page).quantisation == "F32"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 import rauq
-from pages.ui.host import cache
+from pages.ui.host import models
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Request
 from pages.ui.host.store import Loaded, store
@@ -106,17 +106,17 @@ def folders(tmp_path, *names):
 
 
 def test_another_model_takes_the_place_of_the_first_which_is_freed_before(library):
-    cache.model(FIRST)
-    cache.model(SECOND)
-    cache.model(FIRST)
+    models.model(FIRST)
+    models.model(SECOND)
+    models.model(FIRST)
     assert library.alive_at_load == [[], [], []]
     assert [name for name, _ in library.calls] == ["first", "second", "first"]
 
 
 def test_a_model_that_a_job_still_uses_is_not_loaded_again_beside_itself(library):
-    used = cache.model(FIRST)
-    cache.model(SECOND)
-    assert cache.model(FIRST) is used
+    used = models.model(FIRST)
+    models.model(SECOND)
+    assert models.model(FIRST) is used
     assert library.models[1]() is None
     assert [name for name, _ in library.calls] == ["first", "second"]
 
@@ -131,9 +131,9 @@ def test_a_real_model_is_freed_before_the_next_is_loaded(tmp_path, monkeypatch):
     monkeypatch.setattr(rauq, "load_model", watched, raising=False)
     first, second = folders(tmp_path, "first", "second")
     refs = []
-    cache.model(first).generate("Where?", max_new_tokens=2)
-    refs += [weakref.ref(part) for part in (cache.if_loaded(first), cache.if_loaded(first).model)]
-    assert cache.model(second).name == second.name
+    models.model(first).generate("Where?", max_new_tokens=2)
+    refs += [weakref.ref(part) for part in (models.if_loaded(first), models.if_loaded(first).model)]
+    assert models.model(second).name == second.name
     assert alive == [[], []]
     assert all(ref() is None for ref in refs)
 
@@ -143,99 +143,99 @@ def test_simultaneous_requests_for_one_choice_load_it_once(library):
 
     def ask(_):
         together.wait(SECONDS)
-        return cache.model(FIRST)
+        return models.model(FIRST)
 
     with ThreadPoolExecutor(THREADS) as pool:
         found = list(pool.map(ask, range(THREADS)))
     assert len(library.calls) == 1
     assert len({id(model) for model in found}) == 1
-    assert cache.model(ModelChoice(name="first")) is found[0]
+    assert models.model(ModelChoice(name="first")) is found[0]
 
 
 @pytest.mark.parametrize("change", [{"device": "cpu"}, {"dtype": "bfloat16"}, {"name": "third"}])
 def test_every_part_of_a_choice_reaches_the_library_and_makes_it_another(change, library):
-    cache.model(FIRST)
+    models.model(FIRST)
     choice = ModelChoice(**({"name": "first"} | change))
-    cache.model(choice)
+    models.model(choice)
     options = {name: value for name, value in vars(choice).items() if name != "name"}
     assert library.calls[1] == (choice.name, options)
-    assert cache.inspect_model(choice) == Known(vars(choice))
-    assert cache.if_loaded(FIRST) is None
+    assert models.inspect_model(choice) == Known(vars(choice))
+    assert models.if_loaded(FIRST) is None
 
 
 def test_another_kind_is_a_view_of_the_weights_that_are_loaded(library):
     instruct = replace(FIRST, kind="instruct")
-    model = cache.model(instruct)
-    assert model == cache.if_loaded(instruct) == (cache.if_loaded(FIRST), "instruct")
-    assert cache.inspect_model(instruct) == Known(vars(instruct))
-    assert cache.model(FIRST) is model[0]
+    model = models.model(instruct)
+    assert model == models.if_loaded(instruct) == (models.if_loaded(FIRST), "instruct")
+    assert models.inspect_model(instruct) == Known(vars(instruct))
+    assert models.model(FIRST) is model[0]
     assert library.calls == [("first", {"device": "auto", "dtype": "auto", "kind": None})]
 
 
 def test_views_of_a_model_share_its_weights_and_its_queue(tmp_path):
     (choice,) = folders(tmp_path, "tiny")
-    base, instruct = (cache.model(replace(choice, kind=kind)) for kind in ("base", "instruct"))
+    base, instruct = (models.model(replace(choice, kind=kind)) for kind in ("base", "instruct"))
     assert (base.kind, instruct.kind) == ("base", "instruct")
     assert base.model is instruct.model
-    assert cache.queue(base) is cache.queue(instruct)
-    with cache.queue(base).turn(threading.Event(), ""):
-        assert cache.is_in_use(instruct)
-    assert not cache.is_in_use(instruct)
+    assert models.queue(base) is models.queue(instruct)
+    with models.queue(base).turn(threading.Event(), ""):
+        assert models.is_in_use(instruct)
+    assert not models.is_in_use(instruct)
     with pytest.raises(InvalidInput, match="Unknown kind 'odd'; choose one of base, instruct"):
-        cache.model(replace(choice, kind="odd"))
+        models.model(replace(choice, kind="odd"))
 
 
 def test_free_memory_includes_the_replaced_model_unless_a_job_uses_it(tmp_path, monkeypatch):
     first, second = folders(tmp_path, "first", "second")
     monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: 1000)
-    assert cache.inspect_model(second).bytes_free == 1000
+    assert models.inspect_model(second).bytes_free == 1000
     with monkeypatch.context() as patched:
         patched.setattr("rauq.checkpoints.loading.free_main_memory", lambda: None)
-        model = cache.model(first)
-        assert cache.inspect_model(second).bytes_free is None
-    found = cache.inspect_model(second)
+        model = models.model(first)
+        assert models.inspect_model(second).bytes_free is None
+    found = models.inspect_model(second)
     assert found.bytes_free == 1000 + found.bytes_needed
     assert found.fits
-    assert not cache.in_use()
-    with cache.queue(model).turn(threading.Event(), ""):
-        assert cache.in_use()
-        assert cache.inspect_model(second).bytes_free == 1000
+    assert not models.in_use()
+    with models.queue(model).turn(threading.Event(), ""):
+        assert models.in_use()
+        assert models.inspect_model(second).bytes_free == 1000
 
 
 @pytest.mark.parametrize("error", [OutOfMemory("no"), ValueError("no")], ids=repr)
 def test_a_load_that_fails_leaves_nothing_and_the_next_one_works(error, library):
-    cache.model(FIRST)
+    models.model(FIRST)
     library.error = error
     with pytest.raises(type(error)):
-        cache.model(SECOND)
+        models.model(SECOND)
     gc.collect()
     assert library.models[0]() is None
-    assert (cache.if_loaded(FIRST), cache.if_loaded(SECOND)) == (None, None)
-    assert not cache.busy()
+    assert (models.if_loaded(FIRST), models.if_loaded(SECOND)) == (None, None)
+    assert not models.busy()
     library.error = None
-    assert cache.model(SECOND) is cache.if_loaded(SECOND)
-    assert cache.model(FIRST) is cache.if_loaded(FIRST)
+    assert models.model(SECOND) is models.if_loaded(SECOND)
+    assert models.model(FIRST) is models.if_loaded(FIRST)
 
 
-@pytest.mark.parametrize("asking", [cache.model, cache.inspect_model], ids=["load", "inspect_model"])
+@pytest.mark.parametrize("asking", [models.model, models.inspect_model], ids=["load", "inspect_model"])
 def test_it_is_busy_until_the_library_is_done_and_asking_does_not_wait(asking, library):
-    assert not cache.busy()
+    assert not models.busy()
     library.go_on.clear()
     with ThreadPoolExecutor(1) as pool:
         work = pool.submit(asking, FIRST)
         assert library.begun.wait(SECONDS)
-        assert cache.busy()
-        assert cache.if_loaded(FIRST) is None
+        assert models.busy()
+        assert models.if_loaded(FIRST) is None
         library.go_on.set()
         work.result(SECONDS)
-    assert not cache.busy()
+    assert not models.busy()
 
 
 def test_models_are_not_loaded_or_inspected_at_the_same_time(library):
     library.go_on.clear()
     with ThreadPoolExecutor(THREADS) as pool:
         work = [
-            pool.submit((cache.model, cache.inspect_model)[n % 2], (FIRST, SECOND)[n % 3 % 2]) for n in range(THREADS)
+            pool.submit((models.model, models.inspect_model)[n % 2], (FIRST, SECOND)[n % 3 % 2]) for n in range(THREADS)
         ]
         assert library.begun.wait(SECONDS)
         assert not library.crowded.wait(0.1)  # the others wait for the lock
@@ -246,10 +246,10 @@ def test_models_are_not_loaded_or_inspected_at_the_same_time(library):
 
 
 def test_a_loaded_model_is_found_without_the_lock(library, loaded):
-    model = cache.model(FIRST)
+    model = models.model(FIRST)
     with loaded.lock:
-        assert cache.if_loaded(FIRST) is model
-        assert cache.if_loaded(SECOND) is None
+        assert models.if_loaded(FIRST) is model
+        assert models.if_loaded(SECOND) is None
     assert len(library.calls) == 1
 
 
@@ -260,6 +260,6 @@ def test_a_job_that_failed_does_not_keep_its_model_in_memory(tmp_path):
     job = started(Request(model=choices[0], prompt="word " * 500))
     assert job.done.wait(30)
     assert "256" in str(job.error)
-    model = weakref.ref(cache.if_loaded(choices[0]).model)
-    cache.model(choices[1])
+    model = weakref.ref(models.if_loaded(choices[0]).model)
+    models.model(choices[1])
     assert model() is None

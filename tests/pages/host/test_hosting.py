@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 import rauq
 from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.manifest import MOST_EXAMPLES, MOST_SAMPLES
-from pages.ui.host import cache, hosting, jobs, session_runs
+from pages.ui.host import hosting, jobs, models, session_runs
 from pages.ui.host.hosting import HOST, OWN, Limits, ModelChoice
 from pages.ui.host.jobs import Branch, Request
 from pages.ui.host.store import store
@@ -116,7 +116,7 @@ def test_without_a_host_only_the_general_limits_hold(monkeypatch):
 )
 @pytest.mark.usefixtures("nothing_is_read")
 def test_no_other_model_is_inspected_or_loaded(choice):
-    for look in (cache.model, cache.inspect_model):
+    for look in (models.model, models.inspect_model):
         with pytest.raises(InvalidInput, match="this host offers atlas"):
             look(choice)
     job = started(Request(model=choice, prompt="Where?"))
@@ -204,7 +204,7 @@ def test_an_unexpected_error_shows_only_its_type(monkeypatch):
         message = "/a/folder of this machine"
         raise OSError(message)
 
-    monkeypatch.setattr(cache, "model", fail)
+    monkeypatch.setattr(models, "model", fail)
     job = started(Request(model=ATLAS, prompt="Where?"))
     assert job.done.wait(30)
     assert str(job.error) == "The generation failed unexpectedly (OSError)."

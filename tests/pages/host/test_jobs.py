@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import StopException
 import rauq
 from pages.ui.compare import answers
 from pages.ui.evidence import check
-from pages.ui.host import cache, hosting, jobs
+from pages.ui.host import hosting, jobs, models
 from pages.ui.host.hosting import Busy, ModelChoice
 from pages.ui.host.jobs import Job, Request
 from pages.ui.host.store import JobRegistry, Loaded, store
@@ -57,8 +57,8 @@ class SlowModel:
 @pytest.fixture
 def slow(monkeypatch):
     model = SlowModel()
-    monkeypatch.setattr(cache, "model", lambda _name, **_options: model)
-    monkeypatch.setattr(cache, "if_loaded", lambda _name: model)
+    monkeypatch.setattr(models, "model", lambda _name, **_options: model)
+    monkeypatch.setattr(models, "if_loaded", lambda _name: model)
     yield model
     model.go_on.set()
 
@@ -165,7 +165,7 @@ def test_jobs_on_one_model_take_turns(slow):
 
 def in_line(slow, count):
     """Start `count` jobs, each once the one before it is in the queue."""
-    line = cache.queue(slow)
+    line = models.queue(slow)
     several = []
     for number in range(count):
         several.append(started(replace(REQUEST, prompt=f"Number {number}?")))
@@ -234,7 +234,7 @@ def test_a_job_can_be_stopped_while_it_waits_for_its_turn(slow):
 
 
 def test_a_job_can_be_stopped_while_another_model_loads(slow, monkeypatch):
-    monkeypatch.setattr(cache, "if_loaded", lambda _name: None)
+    monkeypatch.setattr(models, "if_loaded", lambda _name: None)
     with store().loaded.lock:
         job = started(REQUEST)
         job.cancel.set()

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
 import rauq
-from pages.ui.host import cache, hosting
+from pages.ui.host import hosting, models
 from pages.ui.host.store import store
 from pages.ui.inspect import branch
 from pages.ui.inspect.branch import (
@@ -50,8 +50,8 @@ def session(monkeypatch):
 @pytest.fixture
 def slow(monkeypatch):
     model = SlowModel()
-    monkeypatch.setattr(cache, "model", lambda _name, **_options: model)
-    monkeypatch.setattr(cache, "if_loaded", lambda _name: model)
+    monkeypatch.setattr(models, "model", lambda _name, **_options: model)
+    monkeypatch.setattr(models, "if_loaded", lambda _name: model)
     monkeypatch.setattr(branch.jobs, "_prefix", lambda _lm, _request: [0])
     yield model
     model.go_on.set()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from analysis.two_answers.comparison import same_prompt
-from pages.ui.host import cache
+from pages.ui.host import models
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Branch, Request, check_answer
 from pages.ui.inspect import form
@@ -196,7 +196,7 @@ def test_a_conversation_continues_below_the_answer(open_app, chat_folder):
         Message(role="assistant", content=first.answer),
         Message(role="user", content="Who?"),
     )
-    lm = cache.if_loaded(ModelChoice(name=chat_folder))
+    lm = models.if_loaded(ModelChoice(name=chat_folder))
     assert second.prompt_ids.tolist() == list(lm.encode(second.messages).ids)
     assert fields(page) == ("Who?", "Be brief.")
     assert page.text_area(key="follow_up").value == ""
@@ -251,7 +251,7 @@ def test_a_system_prompt_for_a_model_without_a_template_is_refused(open_app):
 
 def test_a_branch_follows_the_whole_conversation(chat_folder):
     choice = ModelChoice(name=chat_folder)
-    lm = cache.model(choice)
+    lm = models.model(choice)
     options = {"enable_thinking": False}
     origin = lm.generate(MESSAGES, max_new_tokens=4, template_options=options)
     request = Request(

@@ -3,7 +3,7 @@
 import pytest
 
 import rauq
-from pages.ui.host import cache
+from pages.ui.host import models
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.inspect import form
 from pages.ui.shared import state
@@ -18,7 +18,7 @@ from tests.real_models import SMOLLM2
 
 def test_options_of_the_template_are_chosen_typed_and_left_out(open_app, chat_folder):
     field = f"{form._OPTION}enable_thinking"
-    cache.model(ModelChoice(name=chat_folder))
+    models.model(ModelChoice(name=chat_folder))
     page = open_app()
     assert field not in {box.key for box in page.selectbox}  # which is of another model
     page = choose(page, state.MODEL, "another")
@@ -37,7 +37,7 @@ def test_options_of_the_template_are_chosen_typed_and_left_out(open_app, chat_fo
     page = written(page.selectbox(key=field).set_value("false").run(), follow_up="Who?")
     page = finished(page.button(key="follow_up_button").click().run())
     assert shown_trace(page).template_options == {"enable_thinking": False}
-    cache.model(ModelChoice(name=chat_folder, kind="base"))  # to which no template is applied
+    models.model(ModelChoice(name=chat_folder, kind="base"))  # to which no template is applied
     page = choose(open_app(prompt="Hi", model=chat_folder, kind="base"), state.KIND, "base")
     assert field not in {box.key for box in page.selectbox}
     assert lengths == [lengths[-1] + len("<think>\n\n</think>\n\n"), *lengths[-1:] * 3]
@@ -59,7 +59,7 @@ def test_three_turns_with_a_real_model(open_app, tmp_path, monkeypatch):
         page, prompt="What is the capital of France?", system="Answer in one word.", other_model=str(SMOLLM2)
     )
     page = finished(written(page, max_new_tokens=4).button(key="run").click().run())
-    lm, traces = cache.if_loaded(ModelChoice(name=str(SMOLLM2))), [shown_trace(page)]
+    lm, traces = models.if_loaded(ModelChoice(name=str(SMOLLM2))), [shown_trace(page)]
     for question, drawn in (("And of Italy?", False), ("Which is larger?", True)):
         page = written(page.toggle("sample").set_value(drawn).run(), follow_up=question)
         page = finished(page.button(key="follow_up_button").click().run())

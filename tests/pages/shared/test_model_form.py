@@ -8,7 +8,7 @@ from contextlib import nullcontext
 import pytest
 
 import rauq
-from pages.ui.host import cache
+from pages.ui.host import models
 from pages.ui.host.hosting import MOST_TOKENS, ModelChoice
 from pages.ui.host.store import Loaded, store
 from pages.ui.shared import state
@@ -150,7 +150,7 @@ def test_a_model_that_does_not_fit_is_reported(works, beside, open_app, saved, m
     memory = Loaded(model=tiny_language_model(named("llama")) if works else None)
     monkeypatch.setattr(store(), "loaded", memory)
     monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: 1000)
-    with cache.queue(memory.model).turn(threading.Event(), "") if works else nullcontext():
+    with models.queue(memory.model).turn(threading.Event(), "") if works else nullcontext():
         page = checked(other_model(open_app(), saved))
     assert not page.error
     assert f"It does not fit{beside}: choose a smaller model" in said(page)
@@ -235,4 +235,4 @@ def test_a_hostile_description_is_drawn_as_text(open_app, saved, tmp_path):
 def test_checking_loads_nothing(open_app, saved):
     choice = ModelChoice(name=str(saved))
     checked(other_model(open_app(), saved))
-    assert cache.if_loaded(choice) is None
+    assert models.if_loaded(choice) is None

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rauq
-from pages.ui.host import cache
+from pages.ui.host import models
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.inspect.form import EXAMPLES
 from rauq import Settings
@@ -30,18 +30,18 @@ FIELDS = ("detail", "headline", "picked", "scoreLayer", "collapseAt", "signalNam
 
 @pytest.fixture(scope="module")
 def trace():
-    lm = cache.model(ModelChoice())
+    lm = models.model(ModelChoice())
     return lm.generate(EXAMPLES[1].prompt, max_new_tokens=8, last_row=True)
 
 
 @pytest.fixture(autouse=True)
 def no_forward_pass():
     """Fail on any forward pass of the loaded model; loading another one takes passes too."""
-    lm, passes = cache.model(ModelChoice()), []
+    lm, passes = models.model(ModelChoice()), []
     hook = lm.model.register_forward_hook(lambda *_: passes.append(1))
     yield
     hook.remove()
-    assert cache.if_loaded(ModelChoice()) is lm
+    assert models.if_loaded(ModelChoice()) is lm
     assert not passes
 
 
