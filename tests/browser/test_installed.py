@@ -187,9 +187,12 @@ except OSError as error:
     assert says(code) == [str(errno.EROFS)]
 
 
-def test_messages_name_the_command_that_is_installed(site):
+def test_messages_name_the_command_that_is_installed(site, says):
     named = re.compile(r"python -m (?:rauq(?!\.)|analysis|pages)\b|requirements-extra")
-    assert [path for path in (site / "rauq").rglob("*.py") if named.search(path.read_text())] == []
+    naming = [path.name for path in (site / "rauq").rglob("*.py") if named.search(path.read_text())]
+    assert naming == ["layout.py"]  # which messages take the command from
+    code = "from rauq.layout import *; print(RAUQ_COMMAND, ANALYSIS_COMMAND, HOST_COMMAND, EXTRAS_COMMAND, sep='; ')"
+    assert " ".join(says(code)) == "rauq; rauq; rauq host; pip install 'rauq[data,judges]'"
 
 
 def test_score_answers_ten_rows(python, folder):
