@@ -10,9 +10,11 @@ FIGURE = ".st-key-answers_correct_against_incorrect"
 
 
 def settled(page):
-    """Wait until a figure stands and the script rests, so that a click does not meet an element about to go."""
+    """Wait until the script rests and all that stands is its last result, so that a click meets nothing about to go."""
     expect(page.locator(".js-plotly-plot .nsewdrag").first).to_be_visible()
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    expect(page.locator(".stMain [data-stale=true]")).to_have_count(0)
+    expect(page.locator(".stPlotlyChart:not(:has(.nsewdrag))")).to_have_count(0)  # Plotly draws after the script
 
 
 def hit(page, point):
@@ -79,15 +81,15 @@ def test_a_cell_and_a_row_choose_a_head_and_its_worst_answer_opens_with_it(page,
     settled(page)
     hit(page, page.locator(".st-key-answers_heads .scatterlayer .trace").last.locator(".point").nth(16 * 9 + 5))
     expect(page).to_have_url(re.compile("layer=16&head=5"))
-    expect(page.get_by_text("Layer 16, head 5")).to_be_visible()
+    expect(page.get_by_text("Layer 16, head 5", exact=True)).to_be_visible()
     settled(page)
     table = page.get_by_test_id("stDataFrame").first.bounding_box()
     page.mouse.click(table["x"] + 18, table["y"] + 52)  # the tick of the first row
     expect(page).to_have_url(re.compile("layer=19&head=3"))
-    expect(page.get_by_text("Layer 19, head 3")).to_be_visible()
+    expect(page.get_by_text("Layer 19, head 3", exact=True)).to_be_visible()
     settled(page)
     page.get_by_role("button", name="Worst answer in Inspect").click()
     expect(page).to_have_url(re.compile(r"/inspect\?(?=.*layer=19)(?=.*head=3)"))
     expect(page.locator(".views .source")).to_contain_text("of the run smollm2-facts; quality 0.00")
     page.get_by_role("link", name="Back to the answer set").click()
-    expect(page.get_by_text("Layer 19, head 3")).to_be_visible()
+    expect(page.get_by_text("Layer 19, head 3", exact=True)).to_be_visible()

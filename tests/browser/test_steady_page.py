@@ -20,6 +20,19 @@ WATCH = """() => {
   look();
 }"""
 
+# Where the first figure begins, from now on, in every frame, and the most signs that stood at once.
+FOLLOW = """() => {
+  window.places = new Set();
+  window.signs = 0;
+  const look = () => {
+    const drawn = [...document.querySelectorAll(".stPlotlyChart")].filter((one) => one.offsetHeight > 0);
+    window.places.add(drawn.length ? drawn[0].getBoundingClientRect().top : null);
+    window.signs = Math.max(window.signs, document.querySelectorAll("[data-testid=stSpinner]").length);
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+
 
 def overlap(first, second):
     return all(
@@ -49,11 +62,22 @@ def test_controls_keep_their_colour_when_a_setting_changes(page, server):
     assert page.evaluate("window.faintest") == 1
 
 
-def test_a_view_that_is_computed_says_so(page, cold_server):
-    page.goto(f"{cold_server}/answer_sets")
-    expect(page.get_by_text("Computing this view")).to_be_visible()
-    expect(page.get_by_text("Computing this view")).to_have_count(0)
-    expect(page.get_by_test_id("stPlotlyChart").first).to_be_visible()
+def test_a_view_that_is_computed_says_so_once_and_nothing_moves(page, cold_server):
+    page.goto(f"{cold_server}/methods?view=alpha")
+    sign, figure = page.get_by_test_id("stSpinner"), page.locator(".stPlotlyChart .nsewdrag").first
+    expect(sign.filter(has_text="Computing this view")).to_be_visible()
+    expect(sign).to_have_count(0)
+    expect(figure).to_be_visible()
+    wait_until_idle(page)
+    page.evaluate(FOLLOW)
+    page.get_by_role("radio", name="Probability").click()
+    expect(sign).to_be_visible()
+    assert not overlap(sign.bounding_box(), page.locator(".st-key-answers_view").bounding_box())
+    assert not overlap(sign.bounding_box(), page.locator("h2 span").first.bounding_box())
+    expect(sign).to_have_count(0)
+    wait_until_idle(page)
+    assert page.evaluate("window.signs") == 1
+    assert len(page.evaluate("[...window.places]")) == 1
 
 
 def test_start_with_learn_is_a_link(page, server):

@@ -65,7 +65,8 @@ def beside_paper(name: str, one: Published, methods: Sequence[str]) -> Beside | 
     run = open_run(name)
     if run is None:
         return None
-    run, found = _compared(run, one)
+    with st.spinner("Computing the values of this run …", show_time=True):
+        run, found = _compared(run, one)
     group = headline_groups(found.groups)[-1]  # as the paper averages over data sets
     of_run = dict(zip(found.methods, found.of_group(group), strict=True))
     of_sample = "" if run.whole is None else "a seeded sample of "

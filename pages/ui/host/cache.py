@@ -135,9 +135,7 @@ def costs(run: "Run") -> "tuple[Cost, ...]":
     return measured(run)
 
 
-@st.cache_resource(
-    max_entries=16, show_spinner="Computing the rankings of all methods", show_time=False, hash_funcs=dict(BY_VERDICTS)
-)
+@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
 def comparison(run: "Run", rows: np.ndarray, metric: "Metric") -> "Comparison":
     """Compare the methods of a run on its answers `rows` (n,)."""
     from analysis.methods.comparison import compare
@@ -191,8 +189,7 @@ def simple_rankings(run: "Run", rows: np.ndarray, metric: "Metric") -> "Simple":
 
 @st.cache_resource(
     max_entries=16,
-    show_spinner="Scoring with eleven values of alpha and four kinds of attention",
-    show_time=False,
+    show_spinner=False,
     hash_funcs=dict(BY_VERDICTS),
 )
 def sweep(run: "Run", rows: np.ndarray, metric: "Metric", signal: Signal, alignment: Alignment) -> "Sweep":
@@ -208,7 +205,7 @@ def sweep(run: "Run", rows: np.ndarray, metric: "Metric", signal: Signal, alignm
     return swept(batch(run, alignment).take(rows), quality_of(run, rows), names, groups, **asked)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Scoring all variants", show_time=False, hash_funcs=dict(BY_VERDICTS))
+@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
 def ablated(run: "Run", rows: np.ndarray, metric: "Metric", table: str) -> "Ablated":
     """Compute one of the paper's tables of ablations on the answers `rows` (n,) of a run."""
     from analysis.methods.ablations import ablate, ablations
@@ -226,7 +223,7 @@ def ablated(run: "Run", rows: np.ndarray, metric: "Metric", table: str) -> "Abla
     )
 
 
-@st.cache_resource(max_entries=8, show_spinner="Replacing attention", show_time=False, hash_funcs=dict(BY_VERDICTS))
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
 def control(run: "Run", rows: np.ndarray, metric: "Metric", tokens: "TokensScored") -> "tuple[GroupControl, ...]":
     """Score the answers `rows` (n,) of a run by RAUQ with replaced attention."""
     from analysis.methods.attention_permutation import control_groups
@@ -272,7 +269,7 @@ def _states(folders: tuple[str, ...]) -> tuple[tuple[int, int, int], ...]:
 _States = tuple[tuple[int, int, int], ...]  # part of the cache key: distinguishes states of the folders
 
 
-@st.cache_resource(max_entries=4, show_spinner="Opening the runs", show_time=False)
+@st.cache_resource(max_entries=4, show_spinner=False)
 def _collected(folders: tuple[str, ...], states: _States) -> "Collection":
     from analysis.collections.collection import cell_of, collect
     from analysis.runs.opened import open_run
@@ -281,7 +278,7 @@ def _collected(folders: tuple[str, ...], states: _States) -> "Collection":
     return collect(cell_of(open_run(Path(folder))) for folder in folders)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Ranking the answers of all runs", show_time=False)
+@st.cache_resource(max_entries=8, show_spinner=False)
 def _ranked_collection(
     folders: tuple[str, ...], states: _States, metric: "Metric", *, intervals: bool
 ) -> "RankedCollection":
@@ -290,7 +287,7 @@ def _ranked_collection(
     return rank_collection(_collected(folders, states), metric, intervals=intervals)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Scoring all variants, run by run", show_time=False)
+@st.cache_resource(max_entries=4, show_spinner=False)
 def _ablated_collection(folders: tuple[str, ...], states: _States) -> "Mapping[str, Collection]":
     from analysis.collections.ablated import ablated as scored
 

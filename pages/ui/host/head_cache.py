@@ -43,9 +43,7 @@ def heads(
     return found, same, held_out(own, found.labelled)
 
 
-@st.cache_resource(
-    max_entries=4, show_spinner="Comparing heads with words", show_time=False, hash_funcs=dict(cache.BY_VERDICTS)
-)
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(cache.BY_VERDICTS))
 def words(run: "Run", alignment: Alignment) -> "WordAttention":
     """Return the attention expected from words alone, of every answer of a run, read-only."""
     from analysis.answer_sets.clusters import folds
@@ -60,8 +58,7 @@ def words(run: "Run", alignment: Alignment) -> "WordAttention":
 
 @st.cache_resource(
     max_entries=8,
-    show_spinner="Adding heads to RAUQ, group by group",
-    show_time=False,
+    show_spinner=False,
     hash_funcs=dict(cache.BY_VERDICTS),
 )
 def added_heads(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thresholds", k: int) -> "AddedHeads":
@@ -91,9 +88,7 @@ def fitted_added_heads(
     return fitting.fitted_added_heads(_candidates(run, rows, settings, thresholds), k=k, **about)
 
 
-@st.cache_resource(
-    max_entries=4, show_spinner="Fitting detectors, fold by fold", show_time=True, hash_funcs=dict(cache.BY_VERDICTS)
-)
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(cache.BY_VERDICTS))
 def detectors(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thresholds") -> "Detectors":
     """Compare detectors fitted on heads, words, length and group, on the answers `rows` (n,) of a run.
 
@@ -146,9 +141,7 @@ def _candidates(
     return candidates(run, rows, uncertainty=uncertainty, means=own, **about)
 
 
-@st.cache_resource(
-    max_entries=4, show_spinner="Comparing the signals of tokens", show_time=False, hash_funcs=dict(cache.BY_VERDICTS)
-)
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(cache.BY_VERDICTS))
 def wrong_tokens(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thresholds") -> "Detection":
     """Judge how well each signal finds the wrong tokens of the answers `rows` (n,) of a run.
 
