@@ -282,7 +282,7 @@ def _check(options: argparse.Namespace) -> int:
             sys.stdout.write(f"{running(fault)}\n")
         if count % _PROGRESS_EVERY == 0:
             say(f"{count:,} shards read")
-    sys.stdout.write(f"{count:,} shards read, {faults:,} of them missing or broken.\n")
+    sys.stdout.write(f"Shards: {count:,}; missing or broken: {faults:,}.\n")
     return DONE if not faults else KNOWN_ERROR
 
 

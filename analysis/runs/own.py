@@ -234,7 +234,7 @@ def collected(
     notes = tuple(note for _, note in pairs)
     for what, values in (("id", [note.id for note in notes]), ("name", [note.name for note in notes])):
         if len(set(values)) < len(values):
-            message = f"Two of your methods have one {what}; their {what}s are {', '.join(values)}. Rename one."
+            message = f"Two of your methods have the same {what}; their {what}s are {', '.join(values)}. Rename one."
             raise InvalidInput(message)
     if seconds is not None and not (0 < seconds < math.inf):
         message = f"Got a limit of {seconds:g} seconds for a method; give a positive number."

@@ -444,7 +444,7 @@ def _attributed(lm: "LanguageModel", trace: Trace, options: argparse.Namespace, 
     with progress.status("Attributing") as status:
 
         def show(done: int, total: int) -> None:
-            status.update(f"Attributing: {done} of {total} passes back")
+            status.update(f"Attributing: {done} of {total} backward passes")
 
         steps = {} if options.steps is None else {"steps": options.steps}
         found = lm.attribute(trace, **steps, on_progress=show)

@@ -94,7 +94,9 @@ def _chosen(methods: Iterable[str | Method]) -> list[Method]:
     chosen = [one if isinstance(one, Method) else METHODS[one] for one in given]
     different = {*chosen, *(METHODS[method.id] for method in chosen if method.id in METHODS)}
     if len({method.id for method in different}) < len(different):
-        message = f"Got methods {', '.join(method.id for method in chosen)}, of which two have one id. Rename yours."
+        message = (
+            f"Got methods {', '.join(method.id for method in chosen)}, two of which have the same id. Rename yours."
+        )
         raise InvalidInput(message)
     return chosen
 

@@ -261,7 +261,7 @@ _LIG = _ablation(
     name="RAUQ (LIG)",
     compute=one_generation.rauq_lig,
     source="the paper, Table 20; what it leaves open is chosen in rauq.capture.attribution",
-    cost="W S (N - 1) passes back through the blocks above each of W layers, at S steps",
+    cost="W S (N - 1) backward passes through the blocks above each of W layers, at S steps",
     needs=frozenset({"attribution"}),
 )
 

@@ -51,7 +51,7 @@ class Message:
 
     Raises:
         InvalidInput: an unknown role; content that is empty without tool calls, no text or not valid Unicode; parts
-            that do not make the content; fields that are no data of JSON, or that are named role or content.
+            that do not make the content; fields that are not JSON data, or that are named role or content.
     """
 
     role: Role
@@ -239,13 +239,13 @@ def _checked_fields(given: object, role: str) -> dict[str, Any]:
         size = len(json.dumps(fields, ensure_ascii=False).encode())
     except (TypeError, ValueError, RecursionError) as error:
         message = (
-            f"Got a message of role {role} whose fields are no data of JSON ({_short(str(error))}). Give texts, "
+            f"Got a message of role {role} whose fields are not JSON data ({_short(str(error))}). Give texts, "
             "numbers, lists and dictionaries."
         )
         raise InvalidInput(message) from error
     if not isinstance(fields, dict) or size > LONGEST_FIELDS or is_deep(fields):
         message = (
-            f"Got a message of role {role} whose fields are no dictionary, longer than {LONGEST_FIELDS:,} bytes, or "
+            f"Got a message of role {role} whose fields are not a dictionary, longer than {LONGEST_FIELDS:,} bytes, or "
             f"nested more than {DEEPEST_FIELDS} deep. Give fewer of them."
         )
         raise InvalidInput(message)

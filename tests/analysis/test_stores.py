@@ -267,7 +267,7 @@ def test_the_commands_take_an_address(s3, capsys, monkeypatch):
     assert main(asked) == 0
     assert main(["add-methods", address, "--methods", "perplexity"]) == 0
     assert main(["check", address]) == 0
-    assert "1 shards read, 0 of them missing or broken" in capsys.readouterr().out
+    assert "Shards: 1; missing or broken: 0." in capsys.readouterr().out
     run = open_run(local_copy(address))
     assert (run.manifest.name, run.methods) == ("commands", ("rauq", "perplexity"))
     monkeypatch.setenv(HOSTED_VARIABLE, "1")

@@ -203,7 +203,7 @@ def _first_of_one_model(given: Sequence[Answers]) -> Answers:
         if other.threshold != first.threshold:
             message = (
                 f"An answer of {other.name} is correct above {other.threshold:g}, one of {first.name} above "
-                f"{first.threshold:g}. Give runs whose measures of quality have one threshold."
+                f"{first.threshold:g}. Give runs whose measures have the same threshold."
             )
             raise InvalidInput(message)
     return first

@@ -108,7 +108,7 @@ def _waits(counts: Counts) -> Iterator[str]:
         total += number
         buckets[f'_bucket{{le="{end}"}}'] = total
     values = {**buckets, "_sum": round(counts.waited, 6), "_count": total}
-    yield from _metric("rauq_wait_seconds", "histogram", "Seconds until the model was an answer's.", values)
+    yield from _metric("rauq_wait_seconds", "histogram", "Seconds that answers waited for the model.", values)
 
 
 def _metric(name: str, kind: str, about: str, values: Mapping[str, float]) -> Iterable[str]:

@@ -138,7 +138,7 @@ def test_a_word_that_names_no_method_is_refused(word, said, here):
 
 def test_two_methods_of_one_id_are_refused(here):
     (here / "two.py").write_text(MODULE)
-    with pytest.raises(InvalidInput, match="Two of your methods have one id"):
+    with pytest.raises(InvalidInput, match="Two of your methods have the same id"):
         load_own(["mine:own", "two:own"])
 
 

@@ -311,7 +311,7 @@ def test_a_changed_bit_is_found_when_its_shard_is_first_read_and_by_the_command(
     with pytest.raises(RunError, match="changed after it was written"):
         trace(run, run.shards[1].start)
     assert main(["check", str(folder)]) == 1
-    assert "1 of them missing or broken" in capsys.readouterr().out
+    assert "; missing or broken: 1." in capsys.readouterr().out
 
 
 def test_a_sample_has_whole_shards_and_says_so(folder):

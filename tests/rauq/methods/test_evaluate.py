@@ -305,9 +305,9 @@ def test_what_a_method_of_ones_own_needs_is_asked_for():
 
 
 def test_an_id_is_one_method():
-    with pytest.raises(InvalidInput, match="Got methods msp, of which two have one id"):
+    with pytest.raises(InvalidInput, match="Got methods msp, two of which have the same id"):
         evaluate(make_answer(), [own(len, "msp")])
-    with pytest.raises(InvalidInput, match="two have one id"):
+    with pytest.raises(InvalidInput, match="two of which have the same id"):
         evaluate(make_answer(), [own(len), own(len)])
     mine = own(lambda _: np.float32(1))
     assert evaluate(make_answer(), [mine, mine, "rauq", "rauq"])["mine"] == 1
