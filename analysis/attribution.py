@@ -294,9 +294,9 @@ class LigResult:
 
 def compare_answers(run: Run, request: Request, answers: Sequence[LigAnswer]) -> LigResult:
     """Compare the three uncertainties by PRR."""
-    columns = {name: np.array([getattr(one, name) for one in answers], dtype=float) for name in COLUMNS}
-    quality = np.array([one.quality for one in answers], dtype=float)
-    among = _judged(quality, run.clusters[[one.row for one in answers]])
+    columns = {name: np.array([getattr(answer, name) for answer in answers], dtype=float) for name in COLUMNS}
+    quality = np.array([answer.quality for answer in answers], dtype=float)
+    among = _judged(quality, run.clusters[[answer.row for answer in answers]])
     ranked = {name: ranking(column, among) for name, column in columns.items()}
     pairs: dict[str, tuple[np.ndarray, Ranking]] = {name: (columns[name], ranked[name]) for name in COLUMNS}
     return LigResult(
@@ -310,8 +310,8 @@ def compare_answers(run: Run, request: Request, answers: Sequence[LigAnswer]) ->
         completeness=_completeness(answers),
         cost=Cost(
             generation=generation_seconds(run),
-            rauq=_mean([one.rauq_seconds for one in answers]),
-            attribution=_mean([one.seconds for one in answers]),
+            rauq=_mean([answer.rauq_seconds for answer in answers]),
+            attribution=_mean([answer.seconds for answer in answers]),
         ),
     )
 
@@ -343,7 +343,9 @@ def agreement(run: Run, first: Sequence[LigAnswer], second: Sequence[LigAnswer])
     Raises:
         InvalidInput: no answer of both has a value.
     """
-    values, others = ({one.row: one for one in answers if math.isfinite(one.rauq_lig)} for answers in (first, second))
+    values, others = (
+        {answer.row: answer for answer in answers if math.isfinite(answer.rauq_lig)} for answers in (first, second)
+    )
     shared = sorted(values.keys() & others.keys())
     if not shared:
         message = "The two folders have no attributed answer in common. Make them with --limit values that share rows."
@@ -364,7 +366,9 @@ def agreement(run: Run, first: Sequence[LigAnswer], second: Sequence[LigAnswer])
 
 
 def _completeness(answers: Sequence[LigAnswer]) -> Completeness:
-    medians, largest = (np.array([getattr(one, name) for one in answers]) for name in ("median_error", "max_error"))
+    medians, largest = (
+        np.array([getattr(answer, name) for answer in answers]) for name in ("median_error", "max_error")
+    )
     known = np.isfinite(largest)
     if not known.any():
         return Completeness(median=math.nan, largest=math.nan, above_bound=0)
@@ -387,7 +391,7 @@ def write_result(folder: Path, result: LigResult, answers: Sequence[LigAnswer]) 
         RunError: they cannot be written.
     """
     names = [field.name for field in fields(LigAnswer)]
-    _write(folder / "answers.csv", csv_rows(names, ([getattr(one, name) for name in names] for one in answers)))
+    _write(folder / "answers.csv", csv_rows(names, ([getattr(answer, name) for name in names] for answer in answers)))
     _write(folder / "table_20.csv", table_20(result))
     _write(folder / "result.json", json.dumps(_without_nan(asdict(result)), indent=1, allow_nan=False) + "\n")
 

@@ -142,10 +142,10 @@ def mean_spread(several: Sequence[Spread]) -> Spread:
         questions=sum(one.questions for one in several),
         freedom=total**2 / float((variances**2 / np.array([one.freedom for one in several])).sum()),
         scale=Scale(
-            chance=float(np.mean([one.chance for one in scales])),
-            low=float(np.mean([one.low for one in scales])),
-            high=float(np.mean([one.high for one in scales])),
-            is_bounded=all(one.is_bounded for one in scales),
+            chance=float(np.mean([scale.chance for scale in scales])),
+            low=float(np.mean([scale.low for scale in scales])),
+            high=float(np.mean([scale.high for scale in scales])),
+            is_bounded=all(scale.is_bounded for scale in scales),
         ),
     )
 

@@ -158,7 +158,7 @@ def published_tables() -> tuple[Published, ...]:
 
 def published_ref(text: str) -> str | None:
     """`text` if it is the `ref` of a published table, else None."""
-    return text if any(text == one.ref for one in published_tables()) else None
+    return text if any(text == table.ref for table in published_tables()) else None
 
 
 def published(table: str, model: str) -> pd.DataFrame:

@@ -188,7 +188,7 @@ def _cores(asked: Sequence[Asked]) -> dict[Asked, tuple[str, ...]]:
         for one in readings:
             around[one.frame].add((one.core, own.choices))
     return {
-        own: next((one.core for one in reversed(readings) if len(around[one.frame]) >= many), own.sentences)
+        own: next((reading.core for reading in reversed(readings) if len(around[reading.frame]) >= many), own.sentences)
         for own, readings in framed.items()
     }
 

@@ -131,7 +131,7 @@ def score(
         >>> scored["answer"][0].strip(), scored["msp"].round(2).tolist()
         ('Kyoto is in Japan.', [0.61])
     """
-    chosen = [METHODS.get(one, one) if isinstance(one, str) else one for one in methods]
+    chosen = [METHODS.get(method, method) if isinstance(method, str) else method for method in methods]
     names = [one if isinstance(one, str) else one.id for one in chosen]
     _check_frame(frame, [prompt] if answer is None else [prompt, answer])
     _check_new(frame, [*names, REASON, *([ANSWER] if answer is None else [])])

@@ -166,7 +166,9 @@ def pearson(first: np.ndarray, second: np.ndarray) -> float:
     if len(first) < 2 or is_constant(first) or is_constant(second):
         return math.nan
     deviations = [values - values.mean() for values in (first, second)]
-    return float(deviations[0] @ deviations[1] / math.sqrt(math.prod(one @ one for one in deviations)))
+    return float(
+        deviations[0] @ deviations[1] / math.sqrt(math.prod(deviation @ deviation for deviation in deviations))
+    )
 
 
 def ranks(values: np.ndarray) -> np.ndarray:

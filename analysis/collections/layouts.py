@@ -129,10 +129,10 @@ class Layout:
         """The numbers in full, with the ends of intervals where there are any, and why a row lacks numbers."""
         columns: dict[str, object] = {self.first: list(self.rows)}
         for column in self.columns:
-            columns[column.name] = [one.value for one in column.estimates]
-            if any(not np.isnan(one.low) for one in column.estimates):
-                columns[f"{column.name}, low"] = [one.low for one in column.estimates]
-                columns[f"{column.name}, high"] = [one.high for one in column.estimates]
+            columns[column.name] = [estimate.value for estimate in column.estimates]
+            if any(not np.isnan(estimate.low) for estimate in column.estimates):
+                columns[f"{column.name}, low"] = [estimate.low for estimate in column.estimates]
+                columns[f"{column.name}, high"] = [estimate.high for estimate in column.estimates]
         return pd.DataFrame(columns | {what: self._missing(what) for what in ("undefined", "no interval")})
 
     def _missing(self, what: str) -> list[str]:
@@ -373,7 +373,9 @@ def _cell(one: RankedCell, metric: str, methods: Iterable[str]) -> Iterable[dict
 
 def latex_layout(layout: Layout) -> str:
     """A table environment with two rows of headings, the best of a column in bold and the second underlined."""
-    columns = pd.MultiIndex.from_tuples([("", layout.first), *((one.top, one.title) for one in layout.columns)])
+    columns = pd.MultiIndex.from_tuples(
+        [("", layout.first), *((column.top, column.title) for column in layout.columns)]
+    )
     rows = list(zip(layout.rows, layout.cells, strict=True))
     frame = pd.DataFrame([(name, *(cell.words for cell in cells)) for name, cells in rows], columns=columns)
     styles = pd.DataFrame([("", *(_STYLES[cell.mark] for cell in cells)) for _, cells in rows], columns=columns)

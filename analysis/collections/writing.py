@@ -58,14 +58,14 @@ class Part(NamedTuple):
     @property
     def caption(self) -> str:
         """The caption that all of its layouts have, said once; "" where they differ."""
-        captions = {one.caption for one in self.layouts}
+        captions = {layout.caption for layout in self.layouts}
         return captions.pop() if len(captions) == 1 else ""
 
     @property
     def notes(self) -> tuple[str, ...]:
         """The notes that all of its layouts have, said once."""
         first, *others = self.layouts or (None,)
-        return tuple(note for note in first.notes if all(note in one.notes for one in others)) if first else ()
+        return tuple(note for note in first.notes if all(note in other.notes for other in others)) if first else ()
 
 
 def write_collection(

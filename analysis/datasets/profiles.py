@@ -155,7 +155,9 @@ class Remaining:
 
     def find(self, names: Sequence[str], fits: Callable[[Profile], bool] = _any) -> Profile | None:
         """The column that fits and whose name is first among these."""
-        ranked = [(rank, one) for one in self.columns if (rank := one.rank(names)) is not None and fits(one)]
+        ranked = [
+            (rank, column) for column in self.columns if (rank := column.rank(names)) is not None and fits(column)
+        ]
         return min(ranked, key=lambda pair: pair[0], default=(0, None))[1]
 
     def take(self, names: Sequence[str], fits: Callable[[Profile], bool] = _any) -> Profile | None:
@@ -171,4 +173,4 @@ class Remaining:
     @property
     def unread(self) -> list[Profile]:
         """Those that hold something, besides ids."""
-        return [one for one in self.columns if one.cells and one.rank(column_names.IDS) is None]
+        return [column for column in self.columns if column.cells and column.rank(column_names.IDS) is None]

@@ -151,9 +151,14 @@ def _named_prompt(left: Remaining, doubts: list[Doubt]) -> Profile | None:
     if not conversations:
         return left.take(column_names.PROMPTS, lambda one: not one.is_structured)
     if len(conversations) > 1:
-        options = [Option(f"{one.column!r} does", {"prompt": one.column}) for one in conversations[:_MOST_OPTIONS]]
+        options = [
+            Option(f"{conversation.column!r} does", {"prompt": conversation.column})
+            for conversation in conversations[:_MOST_OPTIONS]
+        ]
         doubts.append(Doubt("Which column holds the conversations?", tuple(options)))
-    ranked = [one for one in conversations if one.rank(column_names.CONVERSATIONS) is not None]
+    ranked = [
+        conversation for conversation in conversations if conversation.rank(column_names.CONVERSATIONS) is not None
+    ]
     return left.without((ranked or conversations)[0])
 
 

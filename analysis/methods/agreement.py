@@ -23,7 +23,7 @@ class MethodAgreement:
 def method_agreement(uncertainties: Mapping[str, np.ndarray]) -> MethodAgreement:
     """Correlate the uncertainties (n,) of the same answers, each with each."""
     values = list(uncertainties.values())
-    there = np.array([~np.isnan(one) for one in values], dtype=int)
+    there = np.array([~np.isnan(value) for value in values], dtype=int)
     correlations = np.full((len(values), len(values)), np.nan)
     for row, first in enumerate(values):
         for column, second in enumerate(values[: row + 1]):

@@ -150,7 +150,7 @@ def _end_of_none(found: Sweep, group: str, *, dark: bool) -> go.Scatter:
 def _band(found: Sweep, estimates: Sequence[Estimate], colour: str) -> go.Scatter:
     return go.Scatter(
         x=[*found.alphas, *found.alphas[::-1]],
-        y=[*(one.low for one in estimates), *(one.high for one in estimates[::-1])],
+        y=[*(estimate.low for estimate in estimates), *(estimate.high for estimate in estimates[::-1])],
         fill="toself",
         fillcolor=colour,
         line={"width": 0},
@@ -162,7 +162,7 @@ def _band(found: Sweep, estimates: Sequence[Estimate], colour: str) -> go.Scatte
 def _line(found: Sweep, estimates: Sequence[Estimate], texts: list[str], name: str, line: dict[str, Any]) -> go.Scatter:
     return go.Scatter(
         x=found.alphas,
-        y=[one.value for one in estimates],
+        y=[estimate.value for estimate in estimates],
         text=texts,
         hovertemplate="%{text}<extra></extra>",
         name=name,

@@ -410,10 +410,10 @@ class Rejections:
 
 def rejections(uncertainties: Mapping[str, np.ndarray], quality: np.ndarray) -> Rejections:
     """Reject by each of the uncertainties (A,) of the same answers, up to all but one."""
-    kept = np.all([is_defined(one, quality) for one in uncertainties.values()], axis=0)
+    kept = np.all([is_defined(uncertainty, quality) for uncertainty in uncertainties.values()], axis=0)
     return Rejections(
         methods=tuple(uncertainties),
-        curves=tuple(rejection_curve(one[kept], quality[kept]) for one in uncertainties.values()),
+        curves=tuple(rejection_curve(uncertainty[kept], quality[kept]) for uncertainty in uncertainties.values()),
         n=int(kept.sum()),
         excluded=int((~kept).sum()),
     )

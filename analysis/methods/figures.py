@@ -204,14 +204,14 @@ def labels_chart(found: AddedHeads, *, dark: bool = False) -> go.Figure:
     if not found.labels:
         reason = found.reason or "fewer than 30 labelled answers are left without any one group"
         return empty_figure(reason, height=_LABELS_HEIGHT, dark=dark)
-    mean = np.array([one.mean for one in found.labels])
+    mean = np.array([label.mean for label in found.labels])
     figure = go.Figure(
         go.Scatter(
-            x=[f"{one.n:,}" for one in found.labels],
+            x=[f"{label.n:,}" for label in found.labels],
             y=mean,
             error_y={
-                "array": [one.high - one.mean for one in found.labels],
-                "arrayminus": [one.mean - one.low for one in found.labels],
+                "array": [label.high - label.mean for label in found.labels],
+                "arrayminus": [label.mean - label.low for label in found.labels],
                 "thickness": 2,
                 "width": 4,
             },

@@ -63,7 +63,7 @@ def comparison_sentence(
     values = np.array([found.value for found in estimates])
     there = np.flatnonzero(~np.isnan(values))
     if not len(there):
-        reason = next((one.reason for one in estimates), "no method is selected")
+        reason = next((estimate.reason for estimate in estimates), "no method is selected")
         return f"No method has a {by}: {reason}."
     best = int(there[values[there].argmax()])
     leader = f"{name_of(methods[best])} ranks best of {len(there)} {called} by {by}"
@@ -127,7 +127,7 @@ def undefined_sentence(methods: Sequence[str], estimates: Sequence[Estimate]) ->
     for method, one in zip(methods, estimates, strict=True):
         if one.reason:
             undefined.setdefault(one.reason, []).append(name_of(method))
-    if all(one.reason for one in estimates):
+    if all(estimate.reason for estimate in estimates):
         return ""
     words = [f"{', '.join(names)}: {reason}" for reason, names in undefined.items()]
     return f"Undefined and not ranked: {'; '.join(words)}." if words else ""
@@ -388,7 +388,7 @@ def sweep_sentence(found: Sweep) -> str:
     differences = [_at(found, "shuffled", name, found.paper_alpha) for name in names]
     places = [_PLACES[name] if len(names) > 1 else "" for name in names]
     words = [f"{place} ({_signed(one)})" for place, one in zip(places, differences, strict=True)]
-    verdicts = [_than(one) or "neither better nor worse" for one in differences]
+    verdicts = [_than(difference) or "neither better nor worse" for difference in differences]
     more = " and" if verdicts[0] == verdicts[-1] else f", {verdicts[-1]}"
     return (
         f"At the paper's alpha {found.paper_alpha:g} real attention ranks {verdicts[0]} than shuffled"
@@ -485,7 +485,7 @@ def _others(control: GroupControl) -> str:
     words = [
         f"with {' or '.join(names)} attention it is {side}"
         for side in ("higher", "lower", "negligibly different", "not significantly different")
-        if (names := [EXCHANGES[one.exchange] for one in others if _side(one.difference) == side])
+        if (names := [EXCHANGES[other.exchange] for other in others if _side(other.difference) == side])
     ]
     return f"; {', '.join(words)}" if words else ""
 

@@ -87,7 +87,9 @@ def _ranked(group: str, method: str, estimates: Sequence[Estimate]) -> dict[str,
         for metric, one in zip(get_args(Metric), estimates, strict=True)
         for end, value in (("", one.value), ("_low", one.low), ("_high", one.high))
     }
-    missing = {name: next(filter(None, (one.missing[name] for one in estimates)), "") for name in first.missing}
+    missing = {
+        name: next(filter(None, (estimate.missing[name] for estimate in estimates)), "") for name in first.missing
+    }
     counts = {"answers": first.n, "excluded": first.excluded}
     return {"group": group, "method": name_of(method), **counts, **cells, **missing}
 

@@ -304,7 +304,7 @@ def judge_typed(prompt: str, correct_answer: str, answer: str) -> Ruling:
     correct = chosen.thresholds.decide(judged.quality)
     if not family:
         return Ruling(correct, chosen, judged.reason)
-    stated = [(one.correct, answer[one.start : one.end]) for one in stated_facts(example, answer)]
+    stated = [(fact.correct, answer[fact.start : fact.end]) for fact in stated_facts(example, answer)]
     matching, opposing = (
         tuple(dict.fromkeys(text for right, text in stated if right == side)) for side in (True, False)
     )

@@ -76,30 +76,35 @@ def _rankings(found: MethodResults) -> tuple[Drawing, ...]:
     return (
         *(
             Drawing(
-                f"methods-{one.metric.replace('_', '-')}",
-                f"Methods by {METRICS[one.metric]}",
+                f"methods-{comparison.metric.replace('_', '-')}",
+                f"Methods by {METRICS[comparison.metric]}",
                 joined(
-                    *method_sentences.comparison_sentences(one),
-                    method_sentences.undefined_sentence(one.methods, one.of_group(ALL)),
-                    method_sentences.intervals_caption(one),
-                    method_sentences.within_note(one),
+                    *method_sentences.comparison_sentences(comparison),
+                    method_sentences.undefined_sentence(comparison.methods, comparison.of_group(ALL)),
+                    method_sentences.intervals_caption(comparison),
+                    method_sentences.within_note(comparison),
                 ),
-                method_intervals(one.methods, one.headline, metric=one.metric),
+                method_intervals(comparison.methods, comparison.headline, metric=comparison.metric),
             )
-            for one in found.comparisons
+            for comparison in found.comparisons
         ),
         *(
             Drawing(
-                f"paired-{one.metric.replace('_', '-')}",
-                f"{name_of(one.paired.base)} minus other methods, {METRICS[one.metric]}",
+                f"paired-{comparison.metric.replace('_', '-')}",
+                f"{name_of(comparison.paired.base)} minus other methods, {METRICS[comparison.metric]}",
                 joined(
-                    *method_sentences.paired_sentences(one.paired),
-                    method_sentences.paired_caption(one.paired),
+                    *method_sentences.paired_sentences(comparison.paired),
+                    method_sentences.paired_caption(comparison.paired),
                 ),
-                paired_differences(one.paired.base, one.paired.methods, one.paired.headline, metric=one.metric),
+                paired_differences(
+                    comparison.paired.base,
+                    comparison.paired.methods,
+                    comparison.paired.headline,
+                    metric=comparison.metric,
+                ),
             )
-            for one in found.comparisons
-            if one.paired is not None
+            for comparison in found.comparisons
+            if comparison.paired is not None
         ),
         Drawing(
             "rejection",
@@ -114,23 +119,23 @@ def _changed(found: MethodResults) -> tuple[Drawing, ...]:
     return (
         *(
             Drawing(
-                f"alpha-{one.signal}",
-                f"RAUQ over alpha: {one.signal}",
-                joined(method_sentences.sweep_sentence(one), *method_sentences.attention_sentences(one)),
-                alpha_sweep(one),
+                f"alpha-{sweep.signal}",
+                f"RAUQ over alpha: {sweep.signal}",
+                joined(method_sentences.sweep_sentence(sweep), *method_sentences.attention_sentences(sweep)),
+                alpha_sweep(sweep),
             )
-            for one in found.sweeps
-            if one.alignment == "predicting"  # the table has the others
+            for sweep in found.sweeps
+            if sweep.alignment == "predicting"  # the table has the others
         ),
         *(
             Drawing(
-                f"alpha-groups-{one.signal}",
-                f"RAUQ over alpha in each group: {one.signal}",
-                method_sentences.within_note(one),
-                alpha_groups(one),
+                f"alpha-groups-{sweep.signal}",
+                f"RAUQ over alpha in each group: {sweep.signal}",
+                method_sentences.within_note(sweep),
+                alpha_groups(sweep),
             )
-            for one in found.sweeps
-            if one.alignment == "predicting" and len(one.groups) > 1
+            for sweep in found.sweeps
+            if sweep.alignment == "predicting" and len(sweep.groups) > 1
         ),
         *(
             Drawing(

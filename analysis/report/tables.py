@@ -282,7 +282,7 @@ def _changed(found: MethodResults) -> tuple[Table, ...]:
             "alpha",
             "RAUQ over alpha",
             "Both signals under both alignments, with real, shuffled, constant and no attention.",
-            pd.concat([methods_tables.sweep_table(one) for one in found.sweeps], ignore_index=True),
+            pd.concat([methods_tables.sweep_table(sweep) for sweep in found.sweeps], ignore_index=True),
             rows=_MOST_METHODS,
         ),
         *(

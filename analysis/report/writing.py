@@ -168,7 +168,7 @@ def write_supervised(found: Evaluation, out: Path) -> str:
         for one in found.tables:
             if one.rows:
                 _write_split(one, out)
-        everything = pd.concat([tidy_table(one) for one in found.tables], ignore_index=True)
+        everything = pd.concat([tidy_table(table) for table in found.tables], ignore_index=True)
         _write(out / "supervised.csv", csv_table(everything))
         return write_pictures([_drawing(found, metric) for metric in ("prr", "roc_auc")], out)
     except OSError as error:

@@ -178,8 +178,8 @@ def token_signals(answers: Batch | Blocks, marks: Sequence[Marks], settings: Set
     answer, position, signals, heads = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort([position, answer])
     answer, position = answer[order], position[order]
-    wrong, right = (_at([getattr(one, side) for one in marks], answer, position) for side in ("wrong", "right"))
-    facts = [one.wrong | one.right for one in marks]
+    wrong, right = (_at([getattr(mark, side) for mark in marks], answer, position) for side in ("wrong", "right"))
+    facts = [mark.wrong | mark.right for mark in marks]
     return TokenSignals(
         answer=answer,
         position=position,

@@ -227,7 +227,7 @@ def _config_of(adapter: Adapter) -> Any:
     method = adapter.fields["peft_type"]
     if method not in PEFT_TYPE_TO_CONFIG_MAPPING:
         raise UnsupportedModel(_about_version(adapter, f"the method {method}"))
-    known = {one.name for one in fields(PEFT_TYPE_TO_CONFIG_MAPPING[method])}
+    known = {field.name for field in fields(PEFT_TYPE_TO_CONFIG_MAPPING[method])}
     if unknown := [name for name, value in adapter.fields.items() if name not in known and value]:
         raise UnsupportedModel(_about_version(adapter, f"the setting {unknown[0]}"))
     kept = {name: value for name, value in adapter.fields.items() if name in known}

@@ -208,9 +208,9 @@ def semantic_density(evidence: Evidence) -> Uncertainty:
     """
     samples = _different(evidence.samples)
     premises = [_after(evidence.question, text_of(evidence.trace))] * len(samples)
-    hypotheses = [_after(evidence.question, text_of(one)) for one in samples]
+    hypotheses = [_after(evidence.question, text_of(sample)) for sample in samples]
     judged = present(evidence.judges.nli, "nli")(premises, hypotheses)
-    weights = np.exp([one.logprobs.sum(dtype=np.float64) / len(tokens_of(one)) for one in samples])
+    weights = np.exp([sample.logprobs.sum(dtype=np.float64) / len(tokens_of(sample)) for sample in samples])
     own = float(np.exp(evidence.trace.logprobs.mean(dtype=np.float64)))
     return Uncertainty(lack_of_density(own, weights, judged[:, CONTRADICTION] + judged[:, NEUTRAL] / 2))
 
@@ -259,7 +259,7 @@ def sar(evidence: Evidence) -> Uncertainty:
     if any(not each.any() for each in relevance):
         return Uncertainty(np.nan, _IRRELEVANT)
     between = every_pair(similarity, texts_of(evidence.samples))
-    return Uncertainty(shifted_uncertainty([logprobs_of(one) for one in evidence.samples], relevance, between))
+    return Uncertainty(shifted_uncertainty([logprobs_of(sample) for sample in evidence.samples], relevance, between))
 
 
 def shifted_uncertainty(

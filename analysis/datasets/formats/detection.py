@@ -149,7 +149,7 @@ def _alphabet(languages: Sequence[str], more_signs: str, text: str) -> Verdict |
 def _chinese(codec: str, last: int, frequent: str, text: str) -> Verdict | None:
     characters = _characters(text)
     common = sum(count for one, count in characters.items() if _lead(one, codec) in range(0xA4, last + 1))
-    if any(one in _JAPANESE for one in characters) or common < _MOSTLY * characters.total():
+    if any(character in _JAPANESE for character in characters) or common < _MOSTLY * characters.total():
         return None
     return _ranked(characters, frequent)
 

@@ -77,7 +77,7 @@ _CONTROLS = re.compile(r"[\0-\x08\x0e-\x1f\ufffe\uffff]")
 def _detected(content: bytes, name: str) -> Found:
     lines = list(_lines_beyond_ascii(content))
     _check_mixture(lines, name)
-    found = [one for one in readings(b"".join(text for _, text in lines)) if _decodes(content, one.codec)]
+    found = [reading for reading in readings(b"".join(text for _, text in lines)) if _decodes(content, reading.codec)]
     if not found:
         message = f"{name} is not text in UTF-8, UTF-16 or another encoding that is recognised. {_SAVE}"
         raise InvalidInput(message)

@@ -69,10 +69,10 @@ def _described(value: Mapping[str, Any], _name: str) -> Rows | None:
 def _viewed(value: Mapping[str, Any], _name: str) -> Rows | None:
     """`{"rows": [{"row": {...}, "truncated_cells": [...]}, ...]}`, as the viewer of Hugging Face answers."""
     rows = value.get("rows")
-    if not _is_list_of_objects(rows) or not all(isinstance(one.get("row"), dict) for one in rows):
+    if not _is_list_of_objects(rows) or not all(isinstance(row.get("row"), dict) for row in rows):
         return None
     said = "The file is a response of the Hugging Face data set viewer."
-    return [_uncut(one["row"], one.get("truncated_cells")) for one in rows], (said,)
+    return [_uncut(row["row"], row.get("truncated_cells")) for row in rows], (said,)
 
 
 def _uncut(row: Mapping[str, Any], cut: Any) -> dict[str, Any]:  # noqa: ANN401

@@ -49,7 +49,10 @@ _BALTIC = (
 
 def _with_english(languages: tuple[Language, ...]) -> tuple[Language, ...]:
     words = "the of and is in what who which to was how where when does for many are it he she that this not with you"
-    return (*languages, Language("".join(one.letters for one in languages), frozenset(words.split()), quotes=True))
+    return (
+        *languages,
+        Language("".join(language.letters for language in languages), frozenset(words.split()), quotes=True),
+    )
 
 
 WORDS_OF_ONE_LETTER = frozenset("àáâåèéêíòóôöøúő")

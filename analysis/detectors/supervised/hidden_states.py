@@ -121,7 +121,7 @@ def best_settings(
     """
     fold = folds(len(given.quality))
     parts = [(given.take(fold != own), given.take(fold == own)) for own in np.unique(fold)]
-    means = [_mean([judged(one, seen, held) for seen, held in parts]) for one in candidates]
+    means = [_mean([judged(candidate, seen, held) for seen, held in parts]) for candidate in candidates]
     return candidates[int(np.argmax(means))]
 
 

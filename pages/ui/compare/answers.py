@@ -61,7 +61,7 @@ def restore_page_url() -> None:
 
 def available_answers() -> Mapping[str, str]:
     """Return the answers to choose from, by reference: the recorded ones, then this session's, the latest first."""
-    recorded = {_EXAMPLE + one.id: f"{one.name} ({one.verdict})" for one in recordings()}
+    recorded = {_EXAMPLE + recording.id: f"{recording.name} ({recording.verdict})" for recording in recordings()}
     mine = answers.mine()
     numbered = zip(range(len(mine), 0, -1), mine.items(), strict=True)
     return recorded | {_KEPT + name: f"{number}. {in_short(trace)}" for number, (name, trace) in numbered}
@@ -74,13 +74,13 @@ def default_first() -> str:
 
 def branched() -> str:
     """Return the recorded answer that the first recorded branch branches off; "" without any."""
-    return next((_EXAMPLE + one.branch_of for one in recordings() if one.branch_of), "")
+    return next((_EXAMPLE + recording.branch_of for recording in recordings() if recording.branch_of), "")
 
 
 def default_other(ref: str) -> str:
     """Return the default B: the recorded branch of A, else the nearest recorded one with another verdict."""
-    recorded = {_EXAMPLE + one.id: one.correct for one in recordings()}
-    branches = [_EXAMPLE + one.id for one in recordings() if ref == _EXAMPLE + one.branch_of]
+    recorded = {_EXAMPLE + recording.id: recording.correct for recording in recordings()}
+    branches = [_EXAMPLE + recording.id for recording in recordings() if ref == _EXAMPLE + recording.branch_of]
     if branches:
         return branches[0]
     others = [other for other in recorded if recorded[other] != recorded.get(ref, False)]

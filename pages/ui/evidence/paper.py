@@ -44,15 +44,17 @@ class Beside:
 
     def column(self) -> Column:
         """Return the numbers with their intervals; a dash where undefined or not computed in the run."""
-        words = ["–" if one.reason else in_words(one) for one in self.estimates]
-        return Column(title=self.title, values=[one.value for one in self.estimates], words=words, width=_WIDTH)
+        words = ["–" if estimate.reason else in_words(estimate) for estimate in self.estimates]
+        return Column(
+            title=self.title, values=[estimate.value for estimate in self.estimates], words=words, width=_WIDTH
+        )
 
     def cells(self) -> dict[str, list[float]]:
         """Return the numbers and the ends of their intervals, as columns of the exported table."""
         return {
-            self.title: [one.value for one in self.estimates],
-            "measured here low": [one.low for one in self.estimates],
-            "measured here high": [one.high for one in self.estimates],
+            self.title: [estimate.value for estimate in self.estimates],
+            "measured here low": [estimate.low for estimate in self.estimates],
+            "measured here high": [estimate.high for estimate in self.estimates],
         }
 
 

@@ -74,7 +74,10 @@ def show_record(record: Record) -> None:
 def not_measured(subjects: Sequence[Subject]) -> None:
     """List the subjects without a record, each with the command that makes it; nothing if all have one."""
     if subjects:
-        rows = {"not measured yet": [one.name for one in subjects], "command": [one.command for one in subjects]}
+        rows = {
+            "not measured yet": [subject.name for subject in subjects],
+            "command": [subject.command for subject in subjects],
+        }
         st.dataframe(pd.DataFrame(rows), hide_index=True, height="content", width=560, alt="What was not measured")
 
 

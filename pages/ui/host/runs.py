@@ -22,5 +22,5 @@ def at_hand() -> "tuple[Listed, ...]":
     from analysis.runs.library import list_runs
     from pages.ui.host.session_runs import runs_folder
 
-    listed = {one.name: one for one in reversed(list_runs(runs_folder()))}  # the first of two with the same name
+    listed = {run.name: run for run in reversed(list_runs(runs_folder()))}  # the first of two with the same name
     return tuple(reversed(listed.values()))

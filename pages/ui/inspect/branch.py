@@ -185,7 +185,7 @@ def branch_payload(trace: Trace, before: Score, branch_trace: Trace, token: int)
     begins with, None for another token. `confidence` (Lw, N2) as in the linked views, "" without a score, for which
     `why` is the reason.
     """
-    ids = [one.id for one in trace.alternatives[token]]
+    ids = [alternative.id for alternative in trace.alternatives[token]]
     chosen = int(branch_trace.answer_ids[token])
     bare: dict[str, Any] = {
         "from": token,

@@ -79,7 +79,7 @@ def fitted(asked: Asked, run: Run) -> Read[Asked]:
     lacking = {
         METHOD: asked.method not in (None, *run.methods),
         METHODS: not set(asked.methods or ()) <= set(run.methods),
-        TABLE: asked.table not in (None, *(one.id for one in ablations(run.answerer.layers))),
+        TABLE: asked.table not in (None, *(ablation.id for ablation in ablations(run.answerer.layers))),
         TOKENS: asked.tokens != "all" and not marks_facts(run),
         GROUP: asked.group not in (None, *groups(run)),
         BESIDE: not set(asked.beside) <= set(runs.names()),
@@ -215,7 +215,7 @@ def signal_switch(chosen: Chosen) -> None:
 
 def ablation_picker(chosen: Chosen) -> None:
     """Choose one of the paper's tables of ablations."""
-    titles = {one.id: one.title for one in ablations(chosen.run.answerer.layers)}
+    titles = {ablation.id: ablation.title for ablation in ablations(chosen.run.answerer.layers)}
     _pick("Table", url_state.TABLE, titles, chosen.table.id, usual=next(iter(titles)))
 
 

@@ -75,7 +75,7 @@ _OURS = "RAUQ"
 
 def published_beside(chosen: Chosen, tables: Iterable[Published]) -> None:
     """Draw the choice among the paper's tables, none by default, and the chosen table."""
-    at_hand = {one.ref: one for one in tables if one.metric == chosen.asked.metric}
+    at_hand = {table.ref: table for table in tables if table.metric == chosen.asked.metric}
     if not at_hand:
         return
     wanted = chosen.asked.published if chosen.asked.published in at_hand else _NONE
