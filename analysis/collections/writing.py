@@ -28,11 +28,10 @@ from analysis.collections.layouts import (
 )
 from analysis.collections.published import ablations_beside, contradictions_caption, heads_tables, published_beside
 from analysis.exports.csv_text import csv_table
-from analysis.exports.page import own, policy, template
+from analysis.exports.page import own, policy, template, writing_to
 from analysis.methods.comparison import Metric
 from analysis.report.tables import Table, alignments, headings, latex_table, rows_of_cells
 from analysis.runs.opened import open_run
-from rauq.errors import RunError
 from rauq.labels import running
 
 _PAGE = Path(__file__).parent / "index.html"
@@ -88,14 +87,8 @@ def write_collection(
     ranked = {metric: rank_collection(found, metric, intervals=settings.intervals) for metric in get_args(Metric)}
     ablations = ablation_layouts(ablated(found, seed=settings.seed, on_run=on_run), "prr", intervals=settings.intervals)
     parts = collection_parts(found, ranked, ablations)
-    try:
+    with writing_to(out):
         _write_files(out, found, ranked, parts)
-    except OSError as error:
-        message = (
-            f"The report cannot be written to {out} ({error.strerror or error}). Free disk space, or give another "
-            "folder."
-        )
-        raise RunError(message) from error
     return out / "index.html"
 
 

@@ -3,13 +3,15 @@
 import base64
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from analysis.one_answer.figures import Drawing, default_view, drawings
+from rauq.errors import RunError
 from rauq.scoring.score import Score
 from rauq.trace.trace import Trace
 
@@ -27,6 +29,23 @@ def template(path: Path) -> Template:
         lstrip_blocks=True,
     )
     return environment.get_template(path.name)
+
+
+@contextmanager
+def writing_to(out: Path, *, what: str = "report") -> Iterator[None]:
+    """Write a report, or `what` else, into the folder `out` in the body.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        message = (
+            f"The {what} cannot be written to {out} ({error.strerror or error}). Free disk space, or give another "
+            "folder."
+        )
+        raise RunError(message) from error
 
 
 def own(name: str) -> str:

@@ -30,7 +30,7 @@ from analysis.detectors.evaluation.tables import (
 )
 from analysis.detectors.figures import supervised_chart
 from analysis.exports.csv_text import csv_table
-from analysis.exports.page import Chart, chart, own, policy, template
+from analysis.exports.page import Chart, chart, own, policy, template, writing_to
 from analysis.methods.comparison import Metric
 from analysis.methods.unclear import comparison_bounds_sentences
 from analysis.one_answer.figures import Drawing
@@ -53,7 +53,6 @@ from analysis.runs.methods import about_unknown_methods
 from analysis.runs.opened import Run, about_machines, about_sample
 from analysis.runs.verdicts import about_corrections
 from analysis.stats import METRICS
-from rauq.errors import RunError
 from rauq.labels import about_weights, running
 
 _PAGE = Path(__file__).parent / "index.html"
@@ -79,18 +78,12 @@ def write_report(run: Run, out: Path, settings: ReportSettings | None = None) ->
     tables = (*_noted(note, (*report_tables(found), *method_tables(run, found.methods))), published_table())
     figures = [one._replace(caption=joined(one.caption, note)) for one in drawings(found)]
     charts = [chart(drawing, dark=False, first=index == 0) for index, drawing in enumerate(figures)]
-    try:
+    with writing_to(out):
         _write(out / "index.html", report_page(found, tables, charts))
         _write(out / "tables" / "answers.csv", csv_table(answers_frame(found)))
         for table in tables:
             _write_table(table, out / "tables")
         missing = write_pictures(figures, out / "figures")
-    except OSError as error:
-        message = (
-            f"The report cannot be written to {out} ({error.strerror or error}). Free disk space, or give another "
-            "folder."
-        )
-        raise RunError(message) from error
     return Written(out / "index.html", missing)
 
 
@@ -162,7 +155,7 @@ def write_supervised(found: Evaluation, out: Path) -> str:
     Raises:
         RunError: it cannot be written.
     """
-    try:
+    with writing_to(out, what="tables"):
         out.mkdir(parents=True, exist_ok=True)
         write_evaluation(out / SUPERVISED, found)
         for one in found.tables:
@@ -171,12 +164,6 @@ def write_supervised(found: Evaluation, out: Path) -> str:
         everything = pd.concat([tidy_table(table) for table in found.tables], ignore_index=True)
         _write(out / "supervised.csv", csv_table(everything))
         return write_pictures([_drawing(found, metric) for metric in ("prr", "roc_auc")], out)
-    except OSError as error:
-        message = (
-            f"The tables cannot be written to {out} ({error.strerror or error}). Free disk space, or give another "
-            "folder with --out."
-        )
-        raise RunError(message) from error
 
 
 def _write_split(split: SplitTable, out: Path) -> None:
