@@ -30,6 +30,7 @@ LOADED_BY_NAME = {
     "benchmarks/__main__.py": "a measurement; some are in tests, with whose models and inputs they measure",
     "benchmarks/coverage/__init__.py": "the modules of its own folder that have simulations",
 }
+_MODULE_NAME = re.compile(r"(?:analysis|pages)(?:\.[A-Za-z_]\w*)+(?<!\.py)")
 _TYPED = re.compile(r"python -m (?:rauq|analysis|pages)\b|requirements-extra")
 _CSV_WRITERS = {"to_csv", "writer", "DictWriter"}
 
@@ -69,6 +70,17 @@ def loaded_by_name(sources: Sources) -> list[str]:
         for path, text in sources.items()
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in _LOADERS and path not in LOADED_BY_NAME
+    ]
+
+
+def named_modules(sources: Sources) -> list[str]:
+    """In the wheel, modules of analysis and pages have other names, which no string may hold."""
+    return [
+        f"{path}:{node.lineno}: {node.value}: use ANALYSIS or HOST of {_LAYOUT}, or __package__"
+        for path, text in sources.items()
+        if path.startswith(("app.py", "pages/", "analysis/", "rauq/")) and path != _LAYOUT
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _MODULE_NAME.fullmatch(node.value)
     ]
 
 

@@ -96,7 +96,7 @@ def test_wrong_import_is_found(path, said):
     assert WRONG[path][1] in said
 
 
-RULES = ("forbidden", "hidden_torch", "loaded_by_name", "typed_commands", "unguarded_errors")
+RULES = ("forbidden", "hidden_torch", "loaded_by_name", "named_modules", "typed_commands", "unguarded_errors")
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -195,6 +195,11 @@ def test_an_error_with_folders_is_found(source):
 def test_an_import_by_a_string_is_found(source):
     assert len(architecture.loaded_by_name({"rauq/scoring/score.py": source})) == 1
     assert architecture.loaded_by_name({"rauq/layout.py": source}) == []
+
+
+def test_the_name_of_a_module_in_a_string_is_found():
+    assert len(architecture.named_modules({"pages/ui/host/cache.py": "RUN = 'analysis.runs.opened.Run'"})) == 1
+    assert architecture.named_modules({"rauq/layout.py": "'analysis.runs'", "pages/a.py": "'pages/inspect.py'"}) == []
 
 
 @pytest.mark.parametrize(

@@ -195,6 +195,15 @@ def test_messages_name_the_command_that_is_installed(site, says):
     assert " ".join(says(code)) == "rauq; rauq; rauq host; pip install 'rauq[data,judges]'"
 
 
+def test_opened_runs_are_known_to_the_caches_of_the_pages(says):
+    code = """
+from rauq import analysis
+from rauq.web.pages.ui.host import cache
+print(cache._RUN, f"{analysis.Run.__module__}.{analysis.Run.__qualname__}")
+"""
+    assert says(code) == ["rauq.analysis.runs.opened.Run"] * 2  # else whole runs are hashed, with all their tables
+
+
 def test_score_answers_ten_rows(python, folder):
     options = ("--model", "atlas", "--data", "ten.csv", "--max-new-tokens", "2", "--out", "run")
     said = ran(python, folder, python.with_name("rauq"), "score", *options)

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 import streamlit as st
 
 import rauq
+from rauq.layout import ANALYSIS
 from rauq.scoring.score import Measure
 from rauq.scoring.settings import Settings, Signal
 from rauq.trace.batch import Blocks
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from rauq.recorded.scores import ReferenceScores
 
 
-_RUN = "analysis.runs.opened.Run"
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_RUN = f"{ANALYSIS}.runs.opened.Run"
 
 
 def _arrays(run: "Run") -> tuple[object, ...]:
@@ -44,8 +46,18 @@ def _verdicts(run: "Run") -> tuple[object, ...]:
     return *_arrays(run), run.apart, corrected.to_numpy(dtype=float).tobytes()
 
 
-BY_ARRAYS: Mapping[str | type[Any], Callable[[Any], Any]] = MappingProxyType({_RUN: _arrays})
-BY_VERDICTS: Mapping[str | type[Any], Callable[[Any], Any]] = MappingProxyType({_RUN: _verdicts})
+def _kept(most: int, by: "Callable[[Run], object]") -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    return st.cache_resource(max_entries=most, show_spinner=False, hash_funcs={_RUN: by})
+
+
+def by_arrays(*, most: int) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Keep the `most` last results of a function of a run, which depend on its shards alone."""
+    return _kept(most, _arrays)
+
+
+def by_verdicts(*, most: int) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Keep the `most` last results of a function of a run, which depend on its shards and its verdicts."""
+    return _kept(most, _verdicts)
 
 
 def run(folder: Path) -> "Run":
@@ -67,7 +79,7 @@ def sampled(run: "Run", *, most: int | None = None) -> "Run":
     return run if len(run.answers) <= most else _sampled(run, most, run.methods)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+@by_verdicts(most=4)
 def _sampled(run: "Run", most: int, methods: tuple[str, ...]) -> "Run":
     from analysis.runs import opened
 
@@ -75,7 +87,7 @@ def _sampled(run: "Run", most: int, methods: tuple[str, ...]) -> "Run":
     return opened.sampled(run, most=most)
 
 
-@st.cache_resource(max_entries=12, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
+@by_arrays(most=12)
 def means(run: "Run", alignment: Alignment, tokens: "TokenChoice", offset: int) -> np.ndarray:
     """Return mean attention of every head of a run (A, L, H), read-only."""
     from analysis.runs import attention
@@ -83,7 +95,7 @@ def means(run: "Run", alignment: Alignment, tokens: "TokenChoice", offset: int) 
     return attention.means(run, alignment, tokens=tokens, offset=offset)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
+@by_arrays(most=4)
 def picks(run: "Run", alignment: Alignment) -> "Picks":
     """Return the heads selected for the answers of a run, read-only."""
     from analysis.runs import attention
@@ -91,7 +103,7 @@ def picks(run: "Run", alignment: Alignment) -> "Picks":
     return attention.picks(run, alignment)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
+@by_arrays(most=8)
 def scores(run: "Run", settings: Settings) -> np.ndarray:
     """Return the uncertainty of every answer of a run (A,) under these settings, read-only.
 
@@ -101,7 +113,7 @@ def scores(run: "Run", settings: Settings) -> np.ndarray:
     return rauq.score_many(batch(run, settings.alignment), settings).uncertainty
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+@by_verdicts(most=8)
 def calibration(run: "Run", settings: Settings, correct_above: float, rows: np.ndarray) -> "Calibration":
     """Return the share of correct answers at each score under these settings, for the answers `rows` (n,) of a run.
 
@@ -115,7 +127,7 @@ def calibration(run: "Run", settings: Settings, correct_above: float, rows: np.n
     return calibrate(scores(run, settings)[rows], correct, clusters=run.clusters[rows])
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+@by_verdicts(most=8)
 def reference_scores(run: "Run", settings: Settings, by: Measure = "rauq") -> "ReferenceScores":
     """Return what an answer of the run's model is compared with, by RAUQ under these settings or by surprisal.
 
@@ -127,7 +139,7 @@ def reference_scores(run: "Run", settings: Settings, by: Measure = "rauq") -> "R
     return reference.reference_scores(run, settings, by=by, scored=batch(run, settings.alignment))
 
 
-@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
+@by_arrays(most=4)
 def costs(run: "Run") -> "tuple[Cost, ...]":
     """Return the cost of each method of a run."""
     from analysis.runs.timings import costs as measured
@@ -135,7 +147,7 @@ def costs(run: "Run") -> "tuple[Cost, ...]":
     return measured(run)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+@by_verdicts(most=16)
 def comparison(run: "Run", rows: np.ndarray, metric: "Metric") -> "Comparison":
     """Compare the methods of a run on its answers `rows` (n,)."""
     from analysis.methods.comparison import compare
@@ -145,7 +157,7 @@ def comparison(run: "Run", rows: np.ndarray, metric: "Metric") -> "Comparison":
     return compare(answers, run.methods, groups, metric=metric, thresholds=thresholds)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+@by_verdicts(most=16)
 def comparison_bounds(run: "Run", rows: np.ndarray, metric: "Metric") -> "UnclearBounds[Comparison] | None":
     """Compare the methods of a run with all unclear ones of its answers `rows` (n,) as correct, and as incorrect."""
     from analysis.methods.unclear import comparison_bounds as bounds
@@ -154,7 +166,7 @@ def comparison_bounds(run: "Run", rows: np.ndarray, metric: "Metric") -> "Unclea
     return bounds(answers, run.methods, _groups(run, rows), metric=metric, thresholds=usual_thresholds(run))
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+@by_verdicts(most=8)
 def score_bounds(
     run: "Run", uncertainty: np.ndarray, rows: np.ndarray, thresholds: "Thresholds"
 ) -> "UnclearBounds[tuple[Comparison, ...]] | None":
@@ -165,7 +177,7 @@ def score_bounds(
     return bounds(answers, uncertainty, thresholds=thresholds)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+@by_verdicts(most=8)
 def score_ranking(
     run: "Run", uncertainty: np.ndarray, rows: np.ndarray, thresholds: "Thresholds"
 ) -> "tuple[Comparison, ...]":
@@ -178,7 +190,7 @@ def score_ranking(
     return rank_score(uncertainty, quality, groups, thresholds=thresholds, clusters=clusters)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+@by_verdicts(most=16)
 def simple_rankings(run: "Run", rows: np.ndarray, metric: "Metric") -> "Simple":
     """Rank the answers `rows` (n,) of a run by their length, their group, and whether they name anything known."""
     from analysis.methods.score_ranking import simple_rankings as ranked
@@ -187,11 +199,7 @@ def simple_rankings(run: "Run", rows: np.ndarray, metric: "Metric") -> "Simple":
     return ranked(answers, metric=metric, thresholds=usual_thresholds(run), clusters=run.clusters[rows])
 
 
-@st.cache_resource(
-    max_entries=16,
-    show_spinner=False,
-    hash_funcs=dict(BY_VERDICTS),
-)
+@by_verdicts(most=16)
 def sweep(run: "Run", rows: np.ndarray, metric: "Metric", signal: Signal, alignment: Alignment) -> "Sweep":
     """Score the answers `rows` (n,) of a run by RAUQ at several values of alpha, with real and replaced attention.
 
@@ -205,7 +213,7 @@ def sweep(run: "Run", rows: np.ndarray, metric: "Metric", signal: Signal, alignm
     return swept(batch(run, alignment).take(rows), quality_of(run, rows), names, groups, **asked)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+@by_verdicts(most=32)
 def ablated(run: "Run", rows: np.ndarray, metric: "Metric", table: str) -> "Ablated":
     """Compute one of the paper's tables of ablations on the answers `rows` (n,) of a run."""
     from analysis.methods.ablations import ablate, ablations
@@ -223,7 +231,7 @@ def ablated(run: "Run", rows: np.ndarray, metric: "Metric", table: str) -> "Abla
     )
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+@by_verdicts(most=8)
 def control(run: "Run", rows: np.ndarray, metric: "Metric", tokens: "TokensScored") -> "tuple[GroupControl, ...]":
     """Score the answers `rows` (n,) of a run by RAUQ with replaced attention."""
     from analysis.methods.attention_permutation import control_groups
@@ -302,7 +310,7 @@ def _opened(folder: str, state: tuple[int, int, int]) -> "Run":
     return open_run(Path(folder))
 
 
-@st.cache_resource(max_entries=2, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
+@by_arrays(most=2)
 def batch(run: "Run", alignment: Alignment) -> Blocks:
     """Return all that scoring the answers of a run needs, read-only."""
     from analysis.runs import attention

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from analysis.tokens.detection import Detection
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(cache.BY_VERDICTS))
+@cache.by_verdicts(most=8)
 def heads(
     run: "Run", rows: np.ndarray, alignment: Alignment, tokens: "TokenChoice", thresholds: "Thresholds"
 ) -> "tuple[Separation, Separation, HeldOut]":
@@ -43,7 +43,7 @@ def heads(
     return found, same, held_out(own, found.labelled)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(cache.BY_VERDICTS))
+@cache.by_verdicts(most=4)
 def words(run: "Run", alignment: Alignment) -> "WordAttention":
     """Return the attention expected from words alone, of every answer of a run, read-only."""
     from analysis.answer_sets.clusters import folds
@@ -56,11 +56,7 @@ def words(run: "Run", alignment: Alignment) -> "WordAttention":
     return word_attention(cache.batch(run, alignment), answer_ids(run), fold)
 
 
-@st.cache_resource(
-    max_entries=8,
-    show_spinner=False,
-    hash_funcs=dict(cache.BY_VERDICTS),
-)
+@cache.by_verdicts(most=8)
 def added_heads(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thresholds", k: int) -> "AddedHeads":
     """Judge RAUQ with k heads, chosen in other groups, on the answers `rows` (n,) of a run.
 
@@ -73,7 +69,7 @@ def added_heads(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "T
     return added.added_heads(given, k=k, thresholds=thresholds)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(cache.BY_VERDICTS))
+@cache.by_verdicts(most=8)
 def fitted_added_heads(
     run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thresholds", k: int
 ) -> FittedHeads:
@@ -88,7 +84,7 @@ def fitted_added_heads(
     return fitting.fitted_added_heads(_candidates(run, rows, settings, thresholds), k=k, **about)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(cache.BY_VERDICTS))
+@cache.by_verdicts(most=4)
 def detectors(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thresholds") -> "Detectors":
     """Compare detectors fitted on heads, words, length and group, on the answers `rows` (n,) of a run.
 
@@ -114,7 +110,7 @@ def detectors(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thr
     return fitted.detectors(given, thresholds=thresholds)
 
 
-@st.cache_resource(max_entries=6, show_spinner=False, hash_funcs=dict(cache.BY_VERDICTS))
+@cache.by_verdicts(most=6)
 def head_set(run: "Run", rows: np.ndarray, alignment: Alignment, thresholds: "Thresholds") -> "HeadSet":
     """Compare correct and incorrect answers among `rows` (n,) of a run in every head."""
     from analysis.answer_sets.carry_over import HeadSet
@@ -141,7 +137,7 @@ def _candidates(
     return candidates(run, rows, uncertainty=uncertainty, means=own, **about)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(cache.BY_VERDICTS))
+@cache.by_verdicts(most=4)
 def wrong_tokens(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thresholds") -> "Detection":
     """Judge how well each signal finds the wrong tokens of the answers `rows` (n,) of a run.
 
