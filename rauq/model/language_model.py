@@ -381,7 +381,7 @@ class LanguageModel(ModelDescription):
 
         Its `attribution` has the completeness errors. On SmolLM2-135M in float32, two steps leave a median error of
         0.001 nats, and up to 0.4 at single tokens, eight about 0.0001; in bfloat16 rounding alone leaves 0.1.
-        Every answer token but the first costs, for each layer and step, a pass back through the blocks above.
+        Every answer token but the first costs, for each layer and step, a backward pass through the blocks above.
 
         Args:
             trace: An answer of this model; of its attention nothing is read.
@@ -389,7 +389,7 @@ class LanguageModel(ModelDescription):
             steps: Points of the integral, by Gauss-Legendre.
             side: Of the attention output projection: its output in equal segments, or its input, with the real heads.
             positive: Count negative attributions as 0, as in the paper's code, not by their size.
-            on_progress: Called with the passes back that are done, and with all.
+            on_progress: Called with the backward passes that are done, and with all.
             cancel: Asked before each of them.
 
         Raises:

@@ -63,7 +63,7 @@ def _other_runs(chosen: Chosen) -> tuple[str, ...]:
 
 
 def _weights(answerer: Answerer) -> Answerer:
-    """Return the model without what changes neither its weights nor its heads."""
+    """Return what identifies the weights and the heads of the model."""
     return replace(answerer, kind="base", dtype="")
 
 
