@@ -152,8 +152,8 @@ def _logistic(
     sums = np.stack([np.bincount(cluster, column) for column in left.T], axis=1)  # (G, P): a question counts once
     (groups, size), n = sums.shape, len(design)
     between = sums.T @ sums * (groups / (groups - 1) * (n - 1) / (n - size))
-    # Where nearly all answers are of one side, residuals are too small to tell the variance between questions: there it
-    # is that of the model, times how much more answers vary than it says.
+    # Where nearly all answers are of one side, residuals are too small to tell the variance between questions: there
+    # the variance is that of the model, scaled by how much more the answers vary than the model says.
     inflation = max(1.0, float(np.trace(inverse @ between)) / size)
     variances = [
         np.einsum("sp,pq,sq->s", points, matrix, points)

@@ -102,7 +102,7 @@ class Answers:
 def rarer_side(of: Answers) -> float:
     """How many questions have an answer of the rarer kind.
 
-    For graded quality: of as many answers that are 1 or 0 and of equal variance, if the farthest from the mean is 1.
+    For graded quality: as many as for answers of 1 or 0 with the same variance, if the one farthest from the mean is 1.
     A few answers that carry most of the variance therefore count as few.
     """
     values = np.unique(of.truth)

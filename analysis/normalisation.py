@@ -46,7 +46,7 @@ def without_separators(text: str) -> str:
 
 def with_digits(spaced: str) -> str:
     """Lower-case words, one space apart, with their numbers as digits: "two hundred and six" is 206, 5.0 is 5."""
-    # Ours, because no pinned package reads numbers in words.
+    # Written here, because no pinned package reads numbers in words.
     return " ".join(_shortest(word) for word in _SPELT.sub(_as_digits, spaced).split())
 
 
@@ -155,7 +155,7 @@ def split_sentences(text: str) -> list[str]:
 
     A full stop behind an abbreviation or an initial ends nothing, nor does any mark before a small letter.
     """
-    # Ours, because nltk and spaCy would download a model for it.
+    # Written here, because nltk and spaCy would download a model for it.
     sentences, start = [], 0
     for ending in _ENDING.finditer(text):
         following = text[ending.end() : ending.end() + 1]

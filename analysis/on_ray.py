@@ -370,7 +370,7 @@ class _Pool:
     def _lost(self, worker: _Worker, shard: int | None, error: Exception) -> Iterator[Made]:
         """Note that an actor has died; a shard that has outlived several is given up."""
         with suppress(self.ray.exceptions.RayError, ValueError):
-            self.ray.kill(worker.actor)  # it may be out of reach only, and would go on
+            self.ray.kill(worker.actor)  # it may only be unreachable, and would continue
         if shard is None:
             self._lost_while_loading(error)
             return

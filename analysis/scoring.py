@@ -152,7 +152,7 @@ def score(
 def _rows(
     found: Iterable[Trace | Failure], methods: list[str | Method], names: list[str]
 ) -> Iterator[tuple[object, ...]]:
-    """Answer, uncertainties and reason of each row, while the model goes on."""
+    """Answer, uncertainties and reason of each row, while the model works on the next."""
     for one in found:
         if isinstance(one, Failure):
             yield (None, *[math.nan] * len(names), str(one.error))

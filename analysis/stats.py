@@ -121,7 +121,7 @@ def roc_auc(uncertainty: np.ndarray, correct: np.ndarray) -> float:
         InvalidInput: another number in `correct`, such as a quality without a threshold.
     """
     uncertainty, correct = defined(uncertainty, correct)
-    # Ours, because scikit-learn takes 20 times as long.
+    # Written here, because scikit-learn takes 20 times as long.
     check_correct(correct)
     right, wrong = (correct == 1).sum(), (correct == 0).sum()
     if right == 0 or wrong == 0:
@@ -152,7 +152,7 @@ def precisions(uncertainty: np.ndarray, found: np.ndarray) -> np.ndarray:
 
 def spearman(first: np.ndarray, second: np.ndarray) -> float:
     """Rank correlation of two measurements (A,) of the same answers, ties at the mean rank; nan for a constant one."""
-    # Ours, because scipy.stats takes half a second to import.
+    # Written here, because scipy.stats takes half a second to import.
     first, second = defined(first, second)
     if len(first) < 2 or is_constant(first) or is_constant(second):
         return math.nan
@@ -262,7 +262,7 @@ def percentile_of(uncertainties: np.ndarray, score: float) -> float:
 
     nan where the score is nan or no answer has one.
     """
-    # Ours, because importing scipy.stats would delay the answer on Inspect by half a second.
+    # Written here, because importing scipy.stats would delay the answer on Inspect by half a second.
     known = uncertainties[~np.isnan(uncertainties)]
     if math.isnan(score) or not len(known):
         return math.nan

@@ -86,7 +86,7 @@ def _fact_example(fact: Fact, kind: Kind, solved: Sequence[Fact]) -> Example:
 
 
 def _completion_prompt(question: str) -> str:
-    """The question as a text that goes on with its answer."""
+    """The question as a text that its answer continues."""
     return f"Question: {question}\nAnswer:"
 
 

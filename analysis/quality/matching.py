@@ -146,7 +146,7 @@ _LATEX_COMMA = re.compile(r"(?<=\d)\{,\}(?=\d)")
 _LATEX_FRACTION = re.compile(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}")
 
 _PLAIN = r"(?:(?<![\w)])[-−])?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)"
-# A number may go on as a fraction (1/2), as a mixed number (3 1/2), or as a time of day (5:30, read as 5.5).
+# A number may continue as a fraction (1/2), as a mixed number (3 1/2), or as a time of day (5:30, read as 5.5).
 _NUMBER = re.compile(rf"({_PLAIN})(?:(?: (\d+))?/([1-9]\d*)(?![\d/])|:([0-5]\d)(?!\d))?")
 
 _RESULT = re.compile(r"(?:####|\\boxed|\banswer\s+is\b|\banswer:(?=\s*[-−.\d]))[\s:]*(.*)", re.IGNORECASE)

@@ -141,7 +141,7 @@ def latex_table(table: pd.DataFrame, *, caption: str, label: str, marks: np.ndar
 
 def latex_text(text: str) -> str:
     """Any text as LaTeX that prints it; unseen characters are drawn."""
-    # Ours, because pandas escapes no caption, and in cells neither < > − ∞ nor a [ or * that starts a row
+    # Written here, because pandas escapes no caption, and in cells neither < > − ∞ nor a [ or * that starts a row
     return running(text).translate(_SPECIAL)
 
 

@@ -223,7 +223,7 @@ def read_manifest(folder: Path) -> Manifest:
 def with_started(folder: Path, manifest: Manifest, started: Started, *, mixed: bool) -> Manifest:
     """The manifest of a run whose model was loaded: written at the first time, compared at every other.
 
-    `mixed`: whether another machine may go on with the run, which the manifest then says.
+    `mixed`: whether another machine may continue the run, which the manifest then records.
 
     Raises:
         RunError: the run was started with another model, with other packages or, unless `mixed`, on another machine, or
@@ -284,7 +284,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     Raises:
         RunError: it cannot be written, for example because the disk is full.
     """
-    # Ours, because no pinned package does it.
+    # Written here, because no pinned package does it.
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
         write(temporary)

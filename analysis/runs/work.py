@@ -209,7 +209,7 @@ def work(
     """Answer the remaining examples of a run, and return its state: "finished", or "stopped" by `cancel`.
 
     `own`: what the user gives to it. `source`: where shards are answered. `mixed`: whether another machine than the one
-    it was started on may go on with it, which may change tokens at near ties. A file named `stop` in the folder stops
+    it was started on may continue it, which may change tokens at near ties. A file named `stop` in the folder stops
     it too. Shards that are whole stay; broken ones are answered again.
 
     Raises:
@@ -243,7 +243,7 @@ def work(
 def _undone(
     job: Job, manifest: Manifest, examples: tuple[Example, ...], *, own: Own, cancel: "Cancel", mixed: bool
 ) -> Undone:
-    """What is left of a run, which this version and the user's own methods can go on with."""
+    """What is left of a run, once it is known that this version and the user's own methods can continue it."""
     if still_open := _still_open(job, manifest):
         check_known_methods(manifest.request)
         check_given(own, manifest.request.own_methods, manifest.request.own_quality)

@@ -219,7 +219,7 @@ def _equal_tokens(pieces_a: Sequence[bytes], pieces_b: Sequence[bytes]) -> list[
 
 
 def _longest_common(pieces_a: Sequence[bytes], pieces_b: Sequence[bytes]) -> list[tuple[int, int]]:
-    # Ours, because difflib pairs the longest runs first, which leaves fewer equal tokens side by side.
+    # Written here, because difflib pairs the longest runs first, which leaves fewer equal tokens side by side.
     numbers = {piece: number for number, piece in enumerate(dict.fromkeys([*pieces_a, *pieces_b]))}
     of_a, of_b = (np.array([numbers[piece] for piece in pieces], dtype=np.int32) for pieces in (pieces_a, pieces_b))
     lengths = np.zeros((len(of_a) + 1, len(of_b) + 1), dtype=np.int32)  # of what the first a and b tokens share

@@ -302,7 +302,7 @@ def _free_on_gpu(gpu: torch.device | int) -> int:
 
 
 def _placement(place: torch.device, asked: str) -> dict[str, Any]:
-    # Sequential fills one GPU first, and goes on to others and to main memory only with what does not fit.
+    # Sequential fills one GPU first, then others, then main memory.
     return {"device_map": "sequential" if place.type == "cuda" and asked == "auto" else {"": place}}
 
 

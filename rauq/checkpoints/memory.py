@@ -27,7 +27,7 @@ _VERSION_2 = _Files("memory.max", "memory.current", "inactive_file")
 
 def free_main_memory() -> int | None:
     """Bytes that can be taken without swapping; None where the system does not say."""
-    # Ours, because psutil does not know the limits of control groups.
+    # Written here, because psutil does not know the limits of control groups.
     known = [bytes_ for bytes_ in (_free_in_machine(), *_free_in_groups()) if bytes_ is not None]
     return min(known, default=None)
 

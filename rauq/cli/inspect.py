@@ -396,7 +396,7 @@ def _trace(options: argparse.Namespace) -> Trace:
 _ADVICE: Mapping[Remedy, str] = MappingProxyType(
     {
         "question": "--question, which asks in the form that base models answer",
-        "no_stop": "--no-stop, with which the answer goes on",
+        "no_stop": "--no-stop, with which the answer continues",
         "more_tokens": "a larger --max-new-tokens",
         "base": "--kind base, if this is a base model",
         "instruct": "--kind instruct, if this is a chat model",

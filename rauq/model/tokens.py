@@ -35,7 +35,7 @@ class Tokens:
         return ids[1:] if twice and not text.startswith(2 * begin) else ids
 
     def encode_answer(self, text: str) -> list[int]:
-        """Token ids of a text that goes on from a prompt: sentencepiece would put a space in front of it."""
+        """Token ids of a text that continues a prompt: sentencepiece would put a space in front of it."""
         ids = self.encode(text, special=False)
         if self.text(ids) == text:
             return ids

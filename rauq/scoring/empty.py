@@ -69,7 +69,7 @@ def as_question(prompt: str) -> str:
 
 
 def _past_stop(trace: Trace) -> tuple[Remedy, ...]:
-    """A base model continues a cue with text; where there is a cue already, it has to go on after the stop string."""
+    """A base model continues a cue with text; if there is a cue already, it has to continue after the stop string."""
     has_cue = trace.prompt.rstrip().endswith((":", "\N{FULLWIDTH COLON}"))
     return ("no_stop",) if trace.kind != "base" or trace.prompt_form != "text" or has_cue else ("question", "no_stop")
 

@@ -316,7 +316,7 @@ def write(path: Path, content: bytes) -> None:
     Raises:
         InvalidInput: no file can be written there.
     """
-    # Ours, because no pinned package does it.
+    # Written here, because no pinned package does it.
     temporary = path.parent / f".{path.name}.{os.getpid()}.{get_ident()}.tmp"
     try:
         temporary.write_bytes(content)
@@ -391,7 +391,7 @@ def _part(parts: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - JSON or
 
 
 def _typed(metadata: Mapping[str, Any], name: str, kind: type[Part]) -> Part:
-    # Ours, because the app opens on a trace, and pydantic would add a third to the time of importing rauq.
+    # Written here, because the app opens on a trace, and pydantic would add a third to the time of importing rauq.
     value: Part = _part(metadata, name)
     if type(value) is not kind:  # bool is an int to isinstance
         message = f"{name} is {type(value).__name__}, not {kind.__name__}"

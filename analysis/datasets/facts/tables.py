@@ -20,7 +20,7 @@ from rauq.errors import InvalidInput
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """Of which kind answers are: their names are in `names/KIND.csv`, unless they are `numbers`.
+    """A kind of answers: their names are in `names/KIND.csv`, unless they are `numbers`.
 
     `people`: a surname alone, next to another first name, is somebody else.
     """

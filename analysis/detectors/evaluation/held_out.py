@@ -1,4 +1,4 @@
-"""Scores of answers by detectors that were fitted on other answers, to other questions; what sees them is refused.
+"""Scores of answers by detectors that were fitted on answers to other questions; others are refused.
 
 Splits say which answers a detector is fitted on, and which it scores; no question is ever on both sides.
 """

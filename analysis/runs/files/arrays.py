@@ -143,7 +143,7 @@ _HEADER = 8  # bytes at the beginning of a file of safetensors, which say how lo
 
 def with_checksums(arrays: dict[str, np.ndarray], table: bytes) -> bytes:
     """The file of a shard's arrays; it holds the checksum of their bytes, and of the file of the table."""
-    # Ours, because safetensors keeps no checksum.
+    # Written here, because safetensors keeps no checksum.
     data = _crc32_of_data(save(arrays))
     return save(arrays, metadata={_CHECKSUMS: f"{data:08x} {zlib.crc32(table):08x}"})
 

@@ -377,7 +377,7 @@ def _check_mapped(found: _Tables, content: pa.Buffer) -> None:
 
 
 def _check(found: _Tables, manifest: Manifest) -> None:
-    """See that an index can be the one of a run: what is wrong with it must not be found out by a page.
+    """Check that an index can be that of a run, so that damage is found here and not by a page.
 
     Raises:
         pa.ArrowException, ValueError: it is damaged.

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 LARGEST_MESSAGE = 2**20  # bytes that a session may send at once
 _MOST_FILES = 20  # names in one message, each of which is answered with addresses
 _SENT = frozenset({"rerun_script", "stop_script", "app_heartbeat"})
-_EXPORT = 10  # messages that one export stands for: the threads that make it are everybody's
+_EXPORT = 10  # messages that one export counts as, since all sessions share the threads that make it
 
 
 def cost(content: bytes) -> int:
@@ -66,7 +66,7 @@ def _read(content: bytes) -> BackMsg:
 SESSION_SHARE, SESSION_AT_ONCE = 0.15, 1.0
 VISITOR_SHARE, VISITOR_AT_ONCE = 0.25, 2.0  # a class behind one address: five clicks a second, and 40 at once
 _LATELY = 10.0  # seconds for which a visitor counts as using the app
-_INTERRUPTED = 0.05  # seconds that a script is taken to go on after it was interrupted
+_INTERRUPTED = 0.05  # seconds that a script is assumed to continue after it was interrupted
 _LOOK = 0.05  # seconds between two looks whether a script has ended
 
 
@@ -373,7 +373,7 @@ class Guard:
         return framed
 
     def _secure(self, message: MutableMapping[str, Any]) -> None:
-        """Say who may show the app in a frame, and that its addresses, which name answers, are told to nobody."""
+        """Say who may show the app in a frame, and that no other site gets its addresses, which name answers."""
         headers = MutableHeaders(scope=message)
         headers["Content-Security-Policy"] = f"frame-ancestors {self.rules.frames}"
         headers["Referrer-Policy"] = "no-referrer"

@@ -1,4 +1,4 @@
-"""What whoever runs a host is told: counts as Prometheus reads them, and one line in the log for each request.
+"""What the operator of a host is told: counts as Prometheus reads them, and one line in the log for each request.
 
 No number and no line has text of a visitor, unless the log is asked for prompts.
 """

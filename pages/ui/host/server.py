@@ -139,7 +139,7 @@ def _arguments() -> argparse.Namespace:
         type=float,
         default=_STOP_SECONDS,
         metavar="S",
-        help="how long running answers may go on after SIGTERM; default 30",
+        help="how long running answers may continue after SIGTERM; default 30",
     )
     asked = parser.parse_args()
     if not all(name.strip() for name in asked.names.split(",")):

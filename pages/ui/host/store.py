@@ -214,10 +214,10 @@ class Keyed(Protocol):
 
 @dataclass(eq=False)
 class KeyedJobs:
-    """Jobs by a key that cannot be guessed and that only the tab has which began them: loaded again, it goes on there.
+    """Jobs by a key that cannot be guessed and that only the tab has that began them: loaded again, it finds its job.
 
-    All that run are kept, and those that ended unseen for some minutes; where there are too many, the oldest of the
-    visitor who has most are dropped. The oldest come first.
+    Running jobs are kept, and for some minutes those that ended before a tab showed them; where there are too
+    many, the oldest of the visitor who has most are dropped. The oldest come first.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)

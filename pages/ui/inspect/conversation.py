@@ -1,4 +1,4 @@
-"""A conversation goes on: the next question, with the answer shown as a part of what comes before it."""
+"""A conversation continues: the next question, with the answer shown as a part of what comes before it."""
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx

@@ -55,7 +55,7 @@ def _offer(remedy: Remedy, trace: Trace) -> _Offer | None:
                 "Ask as “Question: … Answer:”", about, lambda: _again({state.PROMPT: as_question(trace.prompt)})
             )
         case "no_stop":
-            about = "Without the stop, the answer goes on past line breaks; see More, No stop text."
+            about = "Without the stop, the answer continues past line breaks; see More, No stop text."
             return _Offer("Generate without the stop", about, lambda: _again({state.NO_STOP: True, state.STOP_AT: ""}))
         case "more_tokens" if more > limit:
             about = "The token limit ended the answer."

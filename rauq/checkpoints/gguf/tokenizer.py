@@ -81,7 +81,7 @@ SPECIAL = MappingProxyType(
 _ENDS = ("eos_token_id", "eot_token_id", "eom_token_id")
 _MORE_ENDS = "eos_token_ids"  # a list, in files that Ollama writes
 _ENDS_OF_TURN = ("<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>")
-_NO_END_OF_TURN = "<|return|>"  # a vocabulary of harmony, where <|end|> ends a channel, and the answer goes on
+_NO_END_OF_TURN = "<|return|>"  # a vocabulary of harmony, where <|end|> ends a channel and not the answer
 
 _SUPPORTED = frozenset(
     {
