@@ -189,7 +189,7 @@ class Trace:
     ) -> np.ndarray:
         """Weight on the `offset`-th preceding token: (L, H, N - 1), column t belonging to answer token t + 1.
 
-        `predicting` reads the query that predicts the token, `own` the token's own query (DESIGN section 4).
+        `predicting` reads the query that predicts the token, `own` the token's own query.
         Columns whose key lies in the prompt are nan unless `into_prompt`.
 
         Raises:
