@@ -10,7 +10,7 @@ from analysis.exports.file_names import file_name
 from analysis.exports.numbers import token_numbers
 from analysis.exports.page import charts, own, policy, template
 from analysis.exports.python_code import python_code
-from analysis.one_answer.statements import Statements
+from analysis.one_answer.statements import Statements, known_from_answer
 from rauq.labels import (
     Direction,
     Part,
@@ -121,7 +121,7 @@ def html_report(trace: Trace, score: Score, *, said: Statements | None = None, d
         script=script,
         title="How uncertain the model is about this text" if report.was_given(trace) else "Where the model was unsure",
         writer=report.writer_of(trace),
-        said=said or Statements(cautions=report.cautions(trace, score)),
+        said=said or known_from_answer(trace, score),
         headline=headline,
         detail=f"{detail} {report.uncertainty_sentence(score)}",
         prompt=lines(conversation_text(trace.messages) or trace.prompt),

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.exports.csv_text import csv_rows
+from analysis.one_answer.statements import Statements, known_from_answer
 from rauq.labels import token_labels
 from rauq.scoring import report
 from rauq.scoring.score import Score
@@ -73,24 +74,31 @@ def token_numbers(trace: Trace, score: Score) -> tuple[TokenNumbers, ...]:
     )
 
 
-def numbers_csv(trace: Trace, score: Score) -> str:
-    """The columns of `TokenNumbers`, one row for each answer token; LIG weights are called so, not attention."""
+def numbers_csv(trace: Trace, score: Score, *, said: Statements | None = None) -> str:
+    """The columns of `TokenNumbers`, one row for each answer token; LIG weights are called so, not attention.
+
+    The last columns say in each row what is `said` of the answer; None: what follows from the answer alone.
+    """
     weight = weight_name(trace.attribution).lower()
-    names = [name.replace("attention", weight) for name in TokenNumbers._fields]
-    return csv_rows(names, token_numbers(trace, score))
+    columns = (said or known_from_answer(trace, score)).in_columns
+    names = (*(name.replace("attention", weight) for name in TokenNumbers._fields), *columns)
+    return csv_rows(names, ((*row, *columns.values()) for row in token_numbers(trace, score)))
 
 
-def selected_heads_csv(score: Score, *, weight: str = "attention") -> str:
+def selected_heads_csv(trace: Trace, score: Score, *, said: Statements | None = None) -> str:
     """One row for each layer of the window: the selected head, -1 for the mean over all, empty where none was used.
 
-    `margin` is how far its mean attention lies above the next head's, `layer_score` the layer's uncertainty u_l, and
-    `weight` the name of what stands for attention.
+    `margin` is how far its mean attention lies above the next head's, and `layer_score` the layer's uncertainty u_l.
+    LIG weights and what is `said` are named as in `numbers_csv`.
     """
+    columns = (said or known_from_answer(trace, score)).in_columns
     rows = (
         (row.layer, row.head, row.mean_attention, row.margin, row.layer_score, row.layer == score.layer)
         for row in report.selected_heads(score)
     )
-    return csv_rows(("layer", "head", f"mean_{weight.lower()}", "margin", "layer_score", "decides"), rows)
+    mean = f"mean_{weight_name(trace.attribution).lower()}"
+    names = ("layer", "head", mean, "margin", "layer_score", "decides", *columns)
+    return csv_rows(names, ((*row, *columns.values()) for row in rows))
 
 
 def _has_head(score: Score) -> bool:

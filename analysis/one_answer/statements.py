@@ -1,9 +1,13 @@
 """What is said of one answer besides its score: its writer, its verdict, its rank, and what limits them.
 
-A page collects these sentences once, so that what it shows is also in the report.
+A page collects these sentences once, so that what it shows is also in the report and in the files.
 """
 
 from dataclasses import dataclass
+
+from rauq.scoring.report import cautions
+from rauq.scoring.score import Score
+from rauq.trace.trace import Trace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,3 +21,13 @@ class Statements:
     verdict: tuple[str, ...] = ()
     standing: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
+
+    @property
+    def in_columns(self) -> dict[str, str]:
+        """The sentences of each kind as one text, by its name: columns of a table."""
+        return {name: " ".join(sentences) for name, sentences in vars(self).items()}
+
+
+def known_from_answer(trace: Trace, score: Score) -> Statements:
+    """What follows from the answer alone, without a reference and without a correct answer."""
+    return Statements(cautions=cautions(trace, score))

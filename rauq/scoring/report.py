@@ -252,6 +252,7 @@ def was_given(trace: Trace) -> bool:
     return sum(row[0].id != token for token, row in rows if row) > 1
 
 
+ONE_TOKEN = "RAUQ uses attention between answer tokens. This answer has one token, so no head was selected."
 BLIND_TO_TOKENS = "Entropy does not depend on which token was given; the probability signal does."
 
 
@@ -264,12 +265,22 @@ def writer_of(trace: Trace) -> str:
 def cautions(trace: Trace, score: Score) -> tuple[str, ...]:
     """What limits a score, as sentences: for readers of the answer, wherever it is shown or stored."""
     start = loop_start(trace)
-    repeats = () if start is None else (loop_sentence(start),)
+    repeats = "" if start is None else loop_sentence(start)
+    return tuple(filter(None, (*_about_writer(trace, score), one_token_note(trace, score), repeats)))
+
+
+def _about_writer(trace: Trace, score: Score) -> tuple[str, ...]:
     if not was_given(trace):
-        return repeats
+        return ()
     about = f"This answer was {writer_of(trace)}: the score is of how uncertain this model is about the text."
     is_blind = score.by == "rauq" and score.settings.signal == "entropy"
-    return (about, *((BLIND_TO_TOKENS,) if is_blind else ()), *repeats)
+    return (about, BLIND_TO_TOKENS) if is_blind else (about,)
+
+
+def one_token_note(trace: Trace, score: Score) -> str:
+    """That no head was selected, where the scored part is one token; empty elsewhere."""
+    is_one = score.span[1] - score.span[0] == 1 and not why_empty(trace, score.settings.part)
+    return ONE_TOKEN if is_one and score.by == "rauq" else ""
 
 
 def loop_sentence(start: int) -> str:

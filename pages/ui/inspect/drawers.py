@@ -42,7 +42,6 @@ from rauq.labels import lines, running, size
 from rauq.recorded.scores import ReferenceScores
 from rauq.scoring.report import was_given
 from rauq.scoring.score import Score
-from rauq.trace.attribution import weight_name
 from rauq.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -144,8 +143,9 @@ def _downloads(trace: Trace, score: Score, said: Callable[[], Statements]) -> No
         _download("Trace", trace.to_bytes, name(_TRACE), "Everything in one file, to open here or in Python.")
         report = partial(_report, trace, score, said)
         _download("Report", report, name("report.html"), "An HTML page that opens offline.")
-        _download("Token numbers", partial(_numbers, trace, score), name("tokens.csv"), "One row per token.")
-        heads = partial(_heads, trace, score)
+        numbers = partial(_numbers, trace, score, said)
+        _download("Token numbers", numbers, name("tokens.csv"), "One row per token.")
+        heads = partial(_heads, trace, score, said)
         _download("Selected heads", heads, name("heads.csv"), "One row per layer used by RAUQ.")
 
 
@@ -154,16 +154,16 @@ def _download(label: str, make: Callable[[], str | bytes], name: str, explanatio
     st.download_button(label, make, name, mime, key=f"download_{label}", on_click="ignore", help=explanation)
 
 
-def _numbers(trace: Trace, score: Score) -> str:
+def _numbers(trace: Trace, score: Score, said: Callable[[], Statements]) -> str:
     from analysis.exports.numbers import numbers_csv
 
-    return numbers_csv(trace, score)
+    return numbers_csv(trace, score, said=said())
 
 
-def _heads(trace: Trace, score: Score) -> str:
+def _heads(trace: Trace, score: Score, said: Callable[[], Statements]) -> str:
     from analysis.exports.numbers import selected_heads_csv
 
-    return selected_heads_csv(score, weight=weight_name(trace.attribution))
+    return selected_heads_csv(trace, score, said=said())
 
 
 def _report(trace: Trace, score: Score, said: Callable[[], Statements]) -> str:

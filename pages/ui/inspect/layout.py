@@ -113,7 +113,7 @@ def inspect_page() -> None:
         if refusal and found:
             _say_earlier(request, found.trace)
         elif found:
-            _say_other(request, found.trace)
+            _say_other(request, found.whole or found.trace)
         _main(scored, request, is_new=job is None)
     with bar:
         count = _bar(scored, request, live=live_job)
@@ -204,8 +204,7 @@ def _marked(shown: Shown) -> Trace:
 
 def _said(shown: Shown, score: Score) -> Statements:
     verdict = known_verdict(shown.name, shown.trace, shown.recorded)
-    found = statements(shown.trace, score, reference(shown.trace, score), verdict)
-    return replace(found, cautions=(*found.cautions, shown.loop.sentence)) if shown.loop.left_out else found
+    return statements(shown.trace, score, reference(shown.trace, score), verdict, loop=shown.loop)
 
 
 def _drawers(scored: Scored | None) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from analysis.one_answer.statements import Statements
 from pages.ui.inspect.added_heads import added_heads_line
+from pages.ui.inspect.loop import NO_LOOP, Loop
 from pages.ui.inspect.reference import Reference, judged_payload
 from pages.ui.inspect.verdict import Verdict
 from rauq.scoring.report import cautions
@@ -13,14 +14,17 @@ from rauq.trace.trace import Trace
 _UNKNOWN = "It is not known whether the answer is correct."
 
 
-def statements(trace: Trace, score: Score, found: Reference, verdict: Verdict) -> Statements:
-    """Return the sentences of the page: the verdict, what the reference says of the score, and what limits it."""
+def statements(trace: Trace, score: Score, found: Reference, verdict: Verdict, *, loop: Loop = NO_LOOP) -> Statements:
+    """Return the sentences of the page: the verdict, what the reference says of the score, and what limits it.
+
+    `loop`: that of the answer, which `trace` may lack.
+    """
     judged = judged_payload(trace, score, found)
     standing = (*_sentences(judged["standing"]), judged["worth"], judged["underlineNote"], added_heads_line(trace))
     return Statements(
         verdict=_verdict(verdict),
         standing=tuple(filter(None, standing)),
-        cautions=cautions(trace, score),
+        cautions=tuple(dict.fromkeys(filter(None, (*cautions(trace, score), loop.sentence)))),
     )
 
 

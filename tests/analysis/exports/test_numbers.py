@@ -110,19 +110,20 @@ def test_pandas_reads_the_columns_and_their_types(trace, score):
     np.testing.assert_array_equal(frame["id"], trace.answer_ids)
 
 
-def test_selected_heads(score):
-    rows = table(selected_heads_csv(score))
+def test_selected_heads(trace, score):
+    rows = table(selected_heads_csv(trace, score))
     assert [int(row["layer"]) for row in rows] == list(score.layers)
     assert [int(row["head"]) for row in rows] == list(score.heads)
     assert [row["layer"] for row in rows if row["decides"] == "true"] == [str(score.layer)]
-    text = selected_heads_csv(score)
+    text = selected_heads_csv(trace, score)
     np.testing.assert_array_equal(column(text, "margin"), score.margins)
     np.testing.assert_array_equal(column(text, "layer_score"), score.layer_scores)
     np.testing.assert_array_equal(column(text, "mean_attention"), score.attention.mean(axis=-1))
 
 
 def test_an_answer_of_one_token_picks_no_head():
-    rows = table(selected_heads_csv(rauq.score(make_trace((b"a",)))))
+    trace = make_trace((b"a",))
+    rows = table(selected_heads_csv(trace, rauq.score(trace)))
     assert {(row["head"], row["mean_attention"], row["margin"]) for row in rows} == {("", "", "")}
 
 
@@ -131,4 +132,4 @@ def test_lig_weights_are_called_so():
     names = numbers_csv(lig, rauq.score(lig)).splitlines()[0].split(",")
     assert {"lig", "collapse_from_lig"} <= set(names)
     assert not any("attention" in name for name in names)
-    assert "mean_lig" in selected_heads_csv(rauq.score(lig), weight="LIG").splitlines()[0]
+    assert "mean_lig" in selected_heads_csv(lig, rauq.score(lig)).splitlines()[0]

@@ -111,7 +111,7 @@ def _check_exports(trace: Trace, scored: Score) -> None:
     rows = list(csv.reader(io.StringIO(numbers_csv(trace, scored), newline="")))
     assert {len(row) for row in rows} == {len(rows[0])}
     assert len(rows) == 1 + len(trace.pieces)
-    selected_heads_csv(scored)
+    selected_heads_csv(trace, scored)
     json.dumps(report.as_json(trace, scored), allow_nan=False)
     assert _constants(python_code(trace, scored))["PROMPT"] == trace.prompt
     inspect.draw(Console(file=io.StringIO(), width=100), trace, scored)

@@ -22,7 +22,7 @@ from pages.ui.shared import words as field_words
 from pages.ui.shared.assets import joined, script
 from rauq.labels import direction
 from rauq.scoring import report
-from rauq.scoring.report import Words, why_empty
+from rauq.scoring.report import Words, one_token_note, why_empty
 from rauq.scoring.score import Measure, Score
 from rauq.scoring.settings import Signal
 from rauq.scoring.shown import head_in_words, shown_head
@@ -31,7 +31,6 @@ from rauq.trace.trace import Alignment, Trace
 
 MOST_STEPS = 65534  # a weight of 1
 LONG = 60  # tokens: a longer answer uses smaller type, and scrolls
-ONE_TOKEN = "RAUQ uses attention between answer tokens. This answer has one token, so no head was selected."
 _HINT = "Click a token or use the arrow keys to select it."
 _LIVE_HINT = "Scored so far: selected heads, colours and curves can change with the next tokens."
 _MAP_CAPTION = (
@@ -66,7 +65,6 @@ _MEASURES: Mapping[Measure, _Measure] = MappingProxyType(
 
 def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
     """Return all that the browser draws of one scored answer; the page adds the selection."""
-    is_one_token = score.span[1] - score.span[0] == 1 and not why_empty(trace, score.settings.part)
     whole = {
         "live": False,
         "long": len(trace.pieces) > LONG,
@@ -75,7 +73,7 @@ def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
         "folded": score.settings.part == "answer",
         "weights": _weights(trace, score.settings.alignment, score.span),
         "hint": _HINT,
-        "note": ONE_TOKEN if is_one_token else "",
+        "note": one_token_note(trace, score),
         "words": field_words.word_list(),
     }
     return words._asdict() | _scored(trace, score) | whole
