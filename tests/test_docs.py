@@ -7,6 +7,7 @@ import ast
 import dataclasses
 import importlib.util
 import re
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,8 +16,12 @@ import pytest
 from analysis.cli import main as analysis_cli
 from analysis.datasets.names import EMBEDDED_SETS, FACT_SETS
 from analysis.datasets.twelve import PAPER_SETS
+from analysis.runs.library import bundled_folder
+from analysis.runs.opened import open_run
 from rauq import score
 from rauq.cli import inspect
+from rauq.recorded.answers import load_recorded
+from rauq.recorded.scores import load_scores
 from rauq.scoring import report
 from rauq.scoring.score import Score
 from rauq.trace.trace import Trace
@@ -57,6 +62,16 @@ def test_a_document_is_short(document, most):
 def test_a_page_has_an_example_that_is_run_and_the_readme_leads_to_it(page):
     assert BLOCK.search(text_of(page))
     assert f"]({page})" in text_of("README.md")
+
+
+def test_numbers_of_what_is_included_are_right():
+    models = Counter(recorded.trace().model for recorded in load_recorded())
+    scores = {scores.model: len(scores.correct) for scores in load_scores()}
+    said = " ".join(text_of("docs/inspect.md").split())
+    assert f"{models.total()} recordings, {models.total() - models['atlas']} of real models" in said
+    assert models["atlas"] == 8
+    assert f"{scores['smollm2']} answers of smollm2, {scores['atlas']} of atlas" in said
+    assert f"{len(open_run(bundled_folder()).answers)} plain questions" in text_of("docs/runs.md")
 
 
 @pytest.fixture(scope="module")
