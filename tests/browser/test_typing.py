@@ -4,6 +4,7 @@ Pages are those of the navigation, and fields those that they show, at once or a
 """
 
 import ast
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +17,7 @@ ROOT = Path(__file__).parents[2]
 TYPED, COMPOSED = "aé1 ", "日本"
 _TEXTS = "input:not([type=file]):not([type=checkbox]):not([type=radio]):not([type=range]), textarea"
 # Plain fields of Streamlit that stand behind a choice which takes seconds; a new field has to be reached or named here.
-BEHIND_A_CHOICE = {
-    *("Number of best and of worst answers", "Folder of a copy", "Number of questions", "My own text", "Seed"),
-    *("Folder of the measure's weights", "Prompt (none: random tokens)"),
-}
+BEHIND_A_CHOICE = {"Number of questions", "My own text", "Folder of the measure's weights"}
 _WIDGETS = ("text_input", "text_area", "number_input", "chat_input")
 _OPENERS = "[aria-expanded=false]:not(input):visible, summary:visible"
 _NAME = """field => `${field.type} ${
@@ -145,6 +143,18 @@ def test_every_field_of_every_page_takes_keys(page, server):
     for name in ("Facts", "another"):
         choose(page, "radio", name)
         walk(page, tried)
+    choose(page, "radio", "The paper's")
+    try_new(page, tried)
+    at(page, f"{server}/answer_sets?view=best")
+    walk(page, tried)
+    at(page, f"{server}/evidence?view=check")
+    try_new(page, tried)
+    at(page, f"{server}/inspect")
+    choose(page, "button", "More")
+    page.get_by_text(re.compile("^Sampling: ")).click()
+    page.get_by_text("Sample tokens at random").click()
+    wait_until_idle(page)
+    try_new(page, tried)
     ask(page, server)
     try_new(page, tried)
     assert any("Correct answer" in name for name in tried)
