@@ -1,8 +1,8 @@
 """Algorithm 1 of the paper over a batch of answers under many settings; steps that settings share are computed once."""
 
-from collections import defaultdict
-from collections.abc import Callable, ItemsView, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from operator import is_
+from typing import NamedTuple
 
 import numpy as np
 
@@ -142,7 +142,15 @@ def _running_mean(attention: np.ndarray, recent: int | None = None) -> np.ndarra
     return totals / counts
 
 
-def layer_scores(confidence: np.ndarray, counted: np.ndarray, aggregation: TokenAggregation) -> np.ndarray:
+def log_of(confidence: np.ndarray) -> np.ndarray:
+    """Its logarithm in nats: -inf of 0, and nan of a negative confidence."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(confidence)
+
+
+def layer_scores(
+    confidence: np.ndarray, logs: np.ndarray, counted: np.ndarray, aggregation: TokenAggregation
+) -> np.ndarray:
     """u_l (A, Lw): minus the mean, sum or median of (log) confidence (A, Lw, N) over the `counted` tokens (A, N).
 
     The reference implementation adds 1; the paper does not. A fully confident answer scores 0 and not -0. A mean
@@ -150,7 +158,7 @@ def layer_scores(confidence: np.ndarray, counted: np.ndarray, aggregation: Token
     """
     if aggregation == "median":
         return 0.0 - _median(confidence, counted)
-    values, divisor = _summed(confidence, counted, aggregation)
+    values, divisor = _summed(confidence, logs, counted, aggregation)
     with np.errstate(invalid="ignore"):  # 0 / 0 = nan
         return (0.0 - values.sum(axis=-1)) / divisor
 
@@ -159,16 +167,15 @@ def contributions_of(confidence: np.ndarray, counted: np.ndarray, aggregation: T
     """What each token adds to the score of its layer: (A, Lw, N), 0 where it is not counted; nan for "median"."""
     if aggregation == "median":
         return np.full_like(confidence, np.nan)
-    values, divisor = _summed(confidence, counted, aggregation)
+    values, divisor = _summed(confidence, log_of(confidence), counted, aggregation)
     return (0.0 - values) / divisor[..., None]
 
 
 def _summed(
-    confidence: np.ndarray, counted: np.ndarray, aggregation: TokenAggregation
+    confidence: np.ndarray, logs: np.ndarray, counted: np.ndarray, aggregation: TokenAggregation
 ) -> tuple[np.ndarray, np.ndarray]:
     """The terms (A, Lw, N) of a sum over tokens, and what that sum is divided by, (A, 1)."""
-    with np.errstate(divide="ignore", invalid="ignore"):  # log 0 = -inf; log of a negative confidence = nan
-        values = confidence.copy() if aggregation == "mean" else np.log(confidence)
+    values = (confidence if aggregation == "mean" else logs).copy()
     np.copyto(values, 0.0, where=~counted[:, None])
     divisor = counted.sum(axis=-1, keepdims=True)
     return values, np.ones_like(divisor) if aggregation == "sum_log" else divisor
@@ -213,7 +220,6 @@ def combine_layers(scores: np.ndarray, aggregation: LayerAggregation) -> np.ndar
 Progress = Callable[[int, int], None]  # answers done, answers in all
 
 _BLOCK = 64  # answers at a time: the confidence of their tokens stays in the processor's cache
-_Key = TypeVar("_Key")
 
 
 class Steps(NamedTuple):
@@ -255,15 +261,14 @@ def score_grid(answers: Answers, settings: Sequence[Settings], *, on_progress: P
     Raises:
         InvalidInput: settings that do not fit the batch, its alignment included.
     """
-    tasks = [_task(answers, row, one) for row, one in enumerate(settings)]
-    tasks.sort(key=lambda task: task.layers)  # a batch keeps the head means of the latest layers
+    tasks = sorted((_task(answers, row, one) for row, one in enumerate(settings)), key=_shared_first)
     count = len(answers.lengths)
     uncertainty = np.empty((len(tasks), count))
     done = 0
     for places, block in _small_blocks(answers):
-        for row, steps in _steps(block, tasks, _all_tokens(block)):
-            uncertainty[row, places] = steps.uncertainty
-            del steps  # its confidence would evict the next one from the cache
+        counted, step = _all_tokens(block), _Shared()
+        for task in tasks:
+            uncertainty[task.row, places] = _algorithm(block, task, counted, step).uncertainty
         done += len(places)
         if on_progress is not None:
             on_progress(done, count)
@@ -271,7 +276,7 @@ def score_grid(answers: Answers, settings: Sequence[Settings], *, on_progress: P
 
 
 def steps_of(answers: Batch, settings: Settings, *, counted: np.ndarray | None = None) -> Steps:
-    """Every step under one setting: a grid of one, over all answers at once.
+    """Every step under one setting, over all answers at once.
 
     `counted` (A, N) restricts the score to some tokens of each answer: confidence is computed over all of them, but the
     mean of -log c is over these alone, nan where an answer has none.
@@ -287,8 +292,7 @@ def steps_of(answers: Batch, settings: Settings, *, counted: np.ndarray | None =
             f"got {settings.token_aggregation!r} and {settings.update!r}."
         )
         raise InvalidInput(message)
-    [(_, steps)] = _steps(answers, [_task(answers, 0, settings)], counted)
-    return steps
+    return _algorithm(answers, _task(answers, 0, settings), counted, _Shared())
 
 
 def _small_blocks(answers: Answers) -> Iterator[tuple[np.ndarray, Batch]]:
@@ -320,36 +324,65 @@ def _all_tokens(answers: Batch) -> np.ndarray:
     return np.arange(answers.logprobs.shape[1]) < answers.lengths[:, None]
 
 
-def _steps(answers: Batch, tasks: list[_Task], counted: np.ndarray) -> Iterator[tuple[int, Steps]]:
-    """Algorithm 1 for every row: what rows have in common is computed in the loop around them."""
-    # 1. In each layer, the head that attends most to the previous token.
-    for (layers, heads), same_heads in _alike(tasks, lambda task: (task.layers, task.settings.heads)):
-        head_means = answers.head_means(layers)
-        picked = select_heads(head_means, layers, heads)
-        weights = head_weights(answers.attention, answers.rows(layers), picked)  # (A, Lw, k, N - 1)
-        attention = weights.mean(axis=2, dtype=np.float64)
+def _algorithm(answers: Batch, task: _Task, counted: np.ndarray, step: "_Shared") -> Steps:
+    """Algorithm 1 of the paper; `step` computes once what a setting shares with the one before."""
+    settings, layers = task.settings, task.layers
 
-        # 2. Confidence is passed from token to token by its attention.
-        for name, same_signal in _alike(same_heads, lambda task: task.signal):
-            signal = signal_of(answers.logprobs, answers.entropies, answers.vocab_size, name)
-            inputs = layers, counted, head_means, picked, attention, signal
-            for (update, alpha), same_update in _alike(same_signal, lambda task: (task.settings.update, task.alpha)):
-                confidence = confidence_of(signal[:, None], attention, alpha=alpha, update=update)
+    # 1. In each layer, the head that attends most to the previous token (equation 1).
+    head_means = answers.head_means(layers)
+    picked = step(select_heads, head_means, layers, settings.heads)
+    weights = step(_weights_of, answers, layers, picked)
+    attention = step(_mean_of_heads, weights)
 
-                # 3. Uncertainty: over the tokens of each layer, then over the layers.
-                for aggregation, same_tokens in _alike(same_update, lambda task: task.settings.token_aggregation):
-                    if update in MEAN_UPDATES:
-                        scores = mean_update_scores(signal, weights, counted, update)
-                    else:
-                        scores = layer_scores(confidence, counted, aggregation)
-                    for row, settings, *_ in same_tokens:
-                        uncertainty = combine_layers(scores, settings.layer_aggregation)
-                        yield row, Steps(settings, *inputs, confidence, scores, uncertainty)
+    # 2. Confidence is passed from token to token by its attention (equation 2).
+    signal = step(signal_of, answers.logprobs, answers.entropies, answers.vocab_size, task.signal)
+    confidence = step(_confidence_in_layers, signal, attention, task.alpha, settings.update)
+
+    # 3. Uncertainty: over the tokens of each layer, then over the layers (equations 3 and 4).
+    if settings.update in MEAN_UPDATES:
+        scores = step(mean_update_scores, signal, weights, counted, settings.update)
+    else:
+        logs = step(log_of, confidence)
+        scores = step(layer_scores, confidence, logs, counted, settings.token_aggregation)
+    uncertainty = combine_layers(scores, settings.layer_aggregation)
+    return Steps(settings, layers, counted, head_means, picked, attention, signal, confidence, scores, uncertainty)
 
 
-def _alike(tasks: list[_Task], of: Callable[[_Task], _Key]) -> ItemsView[_Key, list[_Task]]:
-    """What tasks have in common, and the tasks."""
-    groups: defaultdict[_Key, list[_Task]] = defaultdict(list)
-    for task in tasks:
-        groups[of(task)].append(task)
-    return groups.items()
+def _weights_of(answers: Batch, layers: tuple[int, ...], picked: np.ndarray) -> np.ndarray:
+    return head_weights(answers.attention, answers.rows(layers), picked)
+
+
+def _mean_of_heads(weights: np.ndarray) -> np.ndarray:
+    mean: np.ndarray = weights.mean(axis=2, dtype=np.float64)
+    return mean
+
+
+def _confidence_in_layers(signal: np.ndarray, attention: np.ndarray, alpha: float, update: Update) -> np.ndarray:
+    return confidence_of(signal[:, None], attention, alpha=alpha, update=update)
+
+
+class _Shared:
+    """Computes a step only where its inputs differ from those of its last call; arrays are compared by identity."""
+
+    def __init__(self) -> None:
+        self._last: dict[Callable[..., np.ndarray], tuple[tuple[object, ...], np.ndarray]] = {}
+
+    def __call__(self, step: Callable[..., np.ndarray], *inputs: object) -> np.ndarray:
+        if step not in self._last or not _are_same(self._last[step][0], inputs):
+            self._last.pop(step, None)  # else its confidence would evict the next one from the processor's cache
+            self._last[step] = inputs, step(*inputs)
+        return self._last[step][1]
+
+
+def _are_same(before: tuple[object, ...], now: tuple[object, ...]) -> bool:
+    return all(map(is_, before, now)) or all(map(_are_equal, before, now))
+
+
+def _are_equal(before: object, now: object) -> bool:
+    return before is now or (isinstance(now, tuple) and before == now)
+
+
+def _shared_first(task: _Task) -> tuple[object, ...]:
+    """The order in which settings share the most: what only the last steps depend on changes first."""
+    settings = task.settings
+    return task.layers, repr(settings.heads), task.signal, settings.update, task.alpha, settings.token_aggregation

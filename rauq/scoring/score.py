@@ -9,20 +9,24 @@ import numpy as np
 
 from rauq.errors import InvalidInput
 from rauq.labels import number, shortened
-from rauq.scoring.algorithm import Steps, confidence_of, contributions_of, signal_of, steps_of
-from rauq.scoring.settings import MEAN_UPDATES, WITHOUT_ALPHA, Settings, Update, signal_and_alpha
+from rauq.scoring.algorithm import Steps, confidence_of, contributions_of, log_of, signal_of, steps_of
+from rauq.scoring.settings import MEAN_UPDATES, WITHOUT_ALPHA, Settings, signal_and_alpha
 from rauq.trace.batch import Answers, Batch, Blocks, batch, batch_of_arrays
 from rauq.trace.parts import NO_PART, shows_text, span_of
 from rauq.trace.strip import html_strip, plot
 from rauq.trace.trace import Trace
 
 
-class Collapse(NamedTuple):
-    """`collapse` (Lw, N) in nats, its `shares` (Lw, N, 2) of signal and attention, `reference_confidence` r (Lw, N)."""
+class Reference(NamedTuple):
+    """What a fully confident model has in the place of an answer: the inputs of the recurrence, and its confidence r.
 
-    collapse: np.ndarray
-    shares: np.ndarray
-    reference_confidence: np.ndarray
+    `signal` (A, 1, N) is the largest there is; `attention` (A, Lw, N - 1) the mean of each selected head over the
+    answer; `confidence` (A, Lw, N).
+    """
+
+    signal: np.ndarray
+    attention: np.ndarray
+    confidence: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,28 +40,44 @@ class Reasons:
     collapse_shares: str
 
 
-def collapse_of(
-    signal: np.ndarray, attention: np.ndarray, sure_signal: float, *, alpha: float, update: Update
-) -> Collapse:
-    """Collapse of one answer in each layer: log r_i - log c_i, and the shares of signal and attention.
+def reference_of(steps: Steps, answers: Batch) -> Reference:
+    """The same recurrence with the signal of a token of probability 1, and each head's mean attention."""
+    name, _ = signal_and_alpha(steps.settings, None)  # both are filled in
+    largest = signal_of(np.zeros(()), np.zeros(()), answers.vocab_size, name)
+    signal = np.full_like(steps.signal, float(largest))[:, None]
+    weights = np.where(steps.counted[:, None, 1:], steps.attention, 0.0)  # the padding changes nothing
+    means = weights.sum(axis=-1, keepdims=True) / np.maximum(1, answers.lengths - 1)[:, None, None]
+    attention = np.broadcast_to(means, weights.shape)
+    return Reference(signal, attention, _confidence(steps, signal, attention))
 
-    `signal` (N,), `attention` (Lw, N - 1) of the selected heads. r is the same recurrence with `sure_signal` (1, or
-    log V) and each head's mean attention over the answer. The shares are Shapley values of two players: replace
-    one input by that of the reference, in either order, and average. They sum to the collapse. All nan for the updates
-    in WITHOUT_ALPHA; nan or infinite where a confidence is 0, and nan where it is negative.
+
+def collapse_of(steps: Steps, reference: Reference) -> np.ndarray:
+    """Collapse (A, Lw, N) in each layer, in nats: log r - log c.
+
+    All nan for the updates in WITHOUT_ALPHA; infinite where a confidence is 0, and nan where it is negative.
     """
-    mean_attention = attention.sum(axis=-1, keepdims=True) / max(1, attention.shape[-1])
-    signals = np.stack([signal, np.full_like(signal, sure_signal)])  # (2, N): the answer's, the reference's
-    attentions = np.stack([attention, np.broadcast_to(mean_attention, attention.shape)])  # (2, Lw, N - 1)
-    confidence = confidence_of(signals[:, None, None], attentions, alpha=alpha, update=update)  # (2, 2, Lw, N)
-    if update in WITHOUT_ALPHA:
-        confidence = np.full_like(confidence, np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(confidence)
-        by_signal = (logs[1] - logs[0]).mean(axis=0)
-        by_attention = (logs[:, 1] - logs[:, 0]).mean(axis=0)
-        collapse = logs[1, 1] - logs[0, 0]
-    return Collapse(collapse, np.stack([by_signal, by_attention], axis=-1), confidence[1, 1])
+    with np.errstate(invalid="ignore"):  # inf - inf = nan
+        return log_of(reference.confidence) - log_of(steps.confidence)
+
+
+def shares_of(steps: Steps, reference: Reference) -> np.ndarray:
+    """The shares (A, Lw, N, 2) of signal and attention in the collapse, which they sum to.
+
+    They are Shapley values of two players: replace one input by that of the reference, in either order, and average.
+    """
+    sure_signal = _confidence(steps, reference.signal, steps.attention)
+    sure_attention = _confidence(steps, steps.signal[:, None], reference.attention)
+    c, r, by_signal, by_attention = map(log_of, (steps.confidence, reference.confidence, sure_signal, sure_attention))
+    with np.errstate(invalid="ignore"):  # inf - inf = nan
+        both_orders = (by_signal - c) + (r - by_attention), (by_attention - c) + (r - by_signal)
+    return np.stack(both_orders, axis=-1) / 2
+
+
+def _confidence(steps: Steps, signal: np.ndarray, attention: np.ndarray) -> np.ndarray:
+    """The confidence (A, Lw, N) that other inputs give; nan where none is carried on, so that none can collapse."""
+    _, alpha = signal_and_alpha(steps.settings, None)
+    confidence = confidence_of(signal, attention, alpha=alpha, update=steps.settings.update)
+    return np.full_like(confidence, np.nan) if steps.settings.update in WITHOUT_ALPHA else confidence
 
 
 def margins(head_means: np.ndarray, heads: np.ndarray) -> np.ndarray:
@@ -363,18 +383,8 @@ def collapse_many(answers: Answers, settings: Settings | None = None) -> tuple[n
 
 
 def _collapse_in(answers: Batch, settings: Settings) -> Iterator[np.ndarray]:
-    """The collapse of each answer of one batch; the recurrence never looks ahead, so the padding changes nothing."""
     steps = steps_of(answers, settings)
-    name, alpha = signal_and_alpha(steps.settings, answers.kind)
-    sure_signal = float(signal_of(np.zeros(()), np.zeros(()), answers.vocab_size, name))
-    weights = np.where(steps.counted[:, None, 1:], steps.attention, 0.0)
-    means = weights.sum(axis=-1, keepdims=True) / np.maximum(1, answers.lengths - 1)[:, None, None]
-    sure, mean_weights = np.full_like(steps.signal, sure_signal)[:, None], np.broadcast_to(means, weights.shape)
-    reference = confidence_of(sure, mean_weights, alpha=alpha, update=steps.settings.update)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        in_layers = np.log(reference) - np.log(steps.confidence)
-    if steps.settings.update in WITHOUT_ALPHA:
-        in_layers = np.full_like(in_layers, np.nan)
+    in_layers = collapse_of(steps, reference_of(steps, answers))
     for row, layer, length in zip(in_layers, _score_layers(steps), answers.lengths, strict=True):
         yield _over_layers(row[:, :length], steps, int(layer))
 
@@ -403,15 +413,13 @@ def _score_only(single: Batch, settings: Settings) -> Score:
     """The score of a batch of one answer, with all its steps."""
     steps = steps_of(single, settings)
     settings = steps.settings
-    signal_name, alpha = signal_and_alpha(settings, single.kind)
-    sure_signal = float(signal_of(np.zeros(()), np.zeros(()), single.vocab_size, signal_name))
-    in_layers = collapse_of(steps.signal[0], steps.attention[0], sure_signal, alpha=alpha, update=settings.update)
+    reference = reference_of(steps, single)
     per_token = contributions_of(steps.confidence, steps.counted, settings.token_aggregation)
 
     layer = int(_score_layers(steps)[0])
     contributions = _over_layers(per_token[0], steps, layer)
-    collapse = _over_layers(in_layers.collapse, steps, layer)
-    shares = _over_layers(in_layers.shares, steps, layer)
+    collapse = _over_layers(collapse_of(steps, reference)[0], steps, layer)
+    shares = _over_layers(shares_of(steps, reference)[0], steps, layer)
     heads = _selected_heads(steps)[0]
     return Score(
         uncertainty=float(steps.uncertainty[0]),
@@ -424,7 +432,7 @@ def _score_only(single: Batch, settings: Settings) -> Score:
         signal=steps.signal[0],
         attention=steps.attention[0],
         confidence=steps.confidence[0],
-        reference_confidence=in_layers.reference_confidence,
+        reference_confidence=reference.confidence[0],
         contributions=contributions,
         collapse=collapse,
         collapse_shares=shares,

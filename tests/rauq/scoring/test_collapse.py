@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rauq import InvalidInput, Settings, batch, score
-from rauq.scoring.score import collapse_many, collapse_of, margins
+from rauq import InvalidInput, Settings, batch, score, score_arrays
+from rauq.scoring.score import collapse_many, margins
 from rauq.scoring.settings import WITHOUT_ALPHA, Update
 from tests.answers import VOCAB_SIZE, random_trace, with_attention
 
@@ -93,7 +93,8 @@ def test_without_attention_in_the_update_attention_has_no_share():
 
 def test_shares_are_the_mean_of_both_orders_of_exchange():
     signal, attention = np.array([0.9, 0.3, 0.5]), np.array([0.6, 0.2])
-    found = collapse_of(signal, attention[None], 1.0, alpha=0.2, update="rauq")
+    chosen = Settings(alpha=0.2, signal="probability", layers="all")
+    found = score_arrays(attention[None, None], np.log(signal), chosen)
 
     def last_log(s, a):
         second = 0.2 * s[1] + 0.8 * a[0] * s[0]
@@ -102,8 +103,8 @@ def test_shares_are_the_mean_of_both_orders_of_exchange():
     sure, even = np.ones(3), np.full(2, 0.4)
     signal_first = last_log(sure, attention) - last_log(signal, attention)
     signal_last = last_log(sure, even) - last_log(signal, even)
-    assert found.shares[0, 2, 0] == pytest.approx((signal_first + signal_last) / 2)
-    assert found.collapse[0, 2] == pytest.approx(last_log(sure, even) - last_log(signal, attention))
+    assert found.collapse_shares[2, 0] == pytest.approx((signal_first + signal_last) / 2)
+    assert found.collapse[2] == pytest.approx(last_log(sure, even) - last_log(signal, attention))
     assert found.reference_confidence[0].tolist() == pytest.approx([1, 0.2 + 0.32, 0.2 + 0.32 * 0.52])
 
 
