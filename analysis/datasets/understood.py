@@ -191,8 +191,12 @@ def _references(left: Remaining, doubts: list[Doubt], *, is_answered: bool) -> d
     return {"references": tuple(one.column for one in columns), "separator": _separator(columns)}
 
 
-def _may_be_references(one: Profile) -> bool:
-    return one.has_texts and not one.is_two_valued and not (_is_label(one) and (one.words or one.is_number))
+def _may_be_references(profile: Profile) -> bool:
+    return (
+        profile.has_texts
+        and not profile.is_two_valued
+        and not (_is_label(profile) and (profile.words or profile.is_number))
+    )
 
 
 def _two_valued_reference(left: Remaining, doubts: list[Doubt]) -> None:
@@ -295,17 +299,17 @@ def _which_verdict(several: Sequence[Profile]) -> Doubt:
     return Doubt("Which column says whether an answer is correct?", tuple(options))
 
 
-def _is_label(one: Profile) -> bool:
-    return one.rank(column_names.LABELS) is not None
+def _is_label(profile: Profile) -> bool:
+    return profile.rank(column_names.LABELS) is not None
 
 
-def _which_side(one: Profile) -> Doubt:
-    word = positive_word(one.cells)
+def _which_side(profile: Profile) -> Doubt:
+    word = positive_word(profile.cells)
     return Doubt(
-        f"Does {word} in {one.column!r} mean that an answer is correct, or that it is incorrect?",
+        f"Does {word} in {profile.column!r} mean that an answer is correct, or that it is incorrect?",
         (
-            Option(f"{word} means correct", {"correct": one.column, "incorrect": None}),
-            Option(f"{word} means incorrect", {"correct": None, "incorrect": one.column}),
+            Option(f"{word} means correct", {"correct": profile.column, "incorrect": None}),
+            Option(f"{word} means incorrect", {"correct": None, "incorrect": profile.column}),
         ),
     )
 

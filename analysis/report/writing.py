@@ -149,7 +149,7 @@ def _facts(found: Results) -> tuple[tuple[str, str], ...]:
     )
 
 
-def write_supervised(found: Evaluation, out: Path) -> str:
+def write_supervised(evaluation: Evaluation, out: Path) -> str:
     """Write all of it into the folder `out`; without the means to write pictures, return a line that says why.
 
     Raises:
@@ -157,13 +157,13 @@ def write_supervised(found: Evaluation, out: Path) -> str:
     """
     with writing_to(out, what="tables"):
         out.mkdir(parents=True, exist_ok=True)
-        write_evaluation(out / SUPERVISED, found)
-        for one in found.tables:
+        write_evaluation(out / SUPERVISED, evaluation)
+        for one in evaluation.tables:
             if one.rows:
                 _write_split(one, out)
-        everything = pd.concat([tidy_table(table) for table in found.tables], ignore_index=True)
+        everything = pd.concat([tidy_table(table) for table in evaluation.tables], ignore_index=True)
         _write(out / "supervised.csv", csv_table(everything))
-        return write_pictures([_drawing(found, metric) for metric in ("prr", "roc_auc")], out)
+        return write_pictures([_drawing(evaluation, metric) for metric in ("prr", "roc_auc")], out)
 
 
 def _write_split(split: SplitTable, out: Path) -> None:
@@ -182,18 +182,18 @@ def split_files(table: SplitTable) -> tuple[Table, Table]:
     )
 
 
-def _drawing(found: Evaluation, metric: Metric) -> Drawing:
-    figure = supervised_chart(found.of_metric(metric))
+def _drawing(evaluation: Evaluation, metric: Metric) -> Drawing:
+    figure = supervised_chart(evaluation.of_metric(metric))
     return Drawing(f"supervised_{metric}", f"Supervised methods by {METRICS[metric]}", figure_caption(metric), figure)
 
 
-def in_lines(found: Evaluation, metric: Metric = "prr") -> list[str]:
+def in_lines(evaluation: Evaluation, metric: Metric = "prr") -> list[str]:
     """What was found, in sentences: what was used, and for each split the result and what is undefined."""
     return [
-        about_evaluation(found),
+        about_evaluation(evaluation),
         *(
             joined(split_sentence(table), undefined_sentence(table), dropped_note(table))
-            for table in found.of_metric(metric)
+            for table in evaluation.of_metric(metric)
         ),
     ]
 

@@ -189,11 +189,11 @@ def _log_probabilities(model: PreTrainedModel, answer: Answer, *, copies: int) -
     return _LogProbabilities(values.detach(), states, gradients)
 
 
-def _slope(found: _LogProbabilities, path: Tensor, token: int, *, last: bool) -> Tensor:
+def _slope(log_probabilities: _LogProbabilities, path: Tensor, token: int, *, last: bool) -> Tensor:
     """The gradient (S, T, d) of one token's log-probability along the path; after the `last` one the graph is freed."""
-    start = torch.zeros_like(found.states)
-    start[:, token] = found.gradients[:, token]
-    (slope,) = torch.autograd.grad(found.states, path, start, retain_graph=not last)
+    start = torch.zeros_like(log_probabilities.states)
+    start[:, token] = log_probabilities.gradients[:, token]
+    (slope,) = torch.autograd.grad(log_probabilities.states, path, start, retain_graph=not last)
     return slope.float()
 
 

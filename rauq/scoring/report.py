@@ -185,10 +185,10 @@ def _opening(value: float) -> str:
     return "Confidence dips most" if value > LARGEST_HOLD else "Confidence holds; its largest dip is"
 
 
-def _shares(found: CollapsePoint, score: Score, weight: str) -> str:
-    if math.isnan(found.signal_share + found.attention_share):
+def _shares(collapse_point: CollapsePoint, score: Score, weight: str) -> str:
+    if math.isnan(collapse_point.signal_share + collapse_point.attention_share):
         return ""
-    by_signal, by_attention = _rounded(found)
+    by_signal, by_attention = _rounded(collapse_point)
     signal, attention = number(by_signal, places=2), number(by_attention, places=2)
     return f", {signal} from {score.settings.signal} and {attention} from {weight}"
 
@@ -196,14 +196,14 @@ def _shares(found: CollapsePoint, score: Score, weight: str) -> str:
 SMALL_PART = 0.1  # of a collapse: what changes it by less hardly matters there
 
 
-def _small_part(found: CollapsePoint, score: Score, weight: str) -> str:
+def _small_part(collapse_point: CollapsePoint, score: Score, weight: str) -> str:
     """That signal or attention hardly matters at the largest collapse, where its computed share is small."""
-    if found.value <= 0:
+    if collapse_point.value <= 0:
         return ""
-    if found.token == score.span[0] and found.attention_share == 0:
+    if collapse_point.token == score.span[0] and collapse_point.attention_share == 0:
         return f" The first token has no previous one, so {weight} has no part in it."
-    shares = {score.settings.signal or "signal": found.signal_share, weight: found.attention_share}
-    small = [(name, abs(share) / found.value) for name, share in shares.items()]
+    shares = {score.settings.signal or "signal": collapse_point.signal_share, weight: collapse_point.attention_share}
+    small = [(name, abs(share) / collapse_point.value) for name, share in shares.items()]
     return "".join(
         f" {name[:1].upper()}{name[1:]} changes it by only {number(100 * share, places=0)} %."
         for name, share in small
@@ -219,10 +219,12 @@ def attention_adds_little(trace: Trace, score: Score) -> bool:
     return abs(found.attention_share) <= SMALL_PART * found.value
 
 
-def _rounded(found: CollapsePoint) -> tuple[float, float]:
+def _rounded(collapse_point: CollapsePoint) -> tuple[float, float]:
     """The two shares to 2 decimals; the larger is the rounded value minus the smaller, so that they add up."""
-    value, signal, attention = (round(part, 2) for part in (found.value, found.signal_share, found.attention_share))
-    if abs(found.signal_share) >= abs(found.attention_share):
+    value, signal, attention = (
+        round(part, 2) for part in (collapse_point.value, collapse_point.signal_share, collapse_point.attention_share)
+    )
+    if abs(collapse_point.signal_share) >= abs(collapse_point.attention_share):
         return value - attention, attention
     return signal, value - signal
 

@@ -70,11 +70,12 @@ def _folder(name: str) -> str:
     return str(folder)
 
 
-def _table(chosen: Chosen, found: Collection, ranked: RankedCollection, places: tuple[str, ...]) -> None:
+def _table(chosen: Chosen, collection: Collection, ranked: RankedCollection, places: tuple[str, ...]) -> None:
     """Draw the choice among all tables, and the one that is chosen."""
     metric = ranked.metric
     made = {
-        one.name.removesuffix(f"_{metric}"): one for one in (*layouts(found, ranked), *published_beside(found, ranked))
+        one.name.removesuffix(f"_{metric}"): one
+        for one in (*layouts(collection, ranked), *published_beside(collection, ranked))
     }
     heads = {one.name: one for one in heads_tables()}
     ablations = {f"{_ABLATION}{table.id}": f"Ablation: {table.title.lower()}" for table in TABLES}

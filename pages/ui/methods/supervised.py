@@ -78,11 +78,11 @@ def _commands(request: Request, folder: Path) -> tuple[str, ...]:
     )
 
 
-def _overview(chosen: Chosen, found: Evaluation, tables: tuple[SplitTable, ...]) -> None:
+def _overview(chosen: Chosen, evaluation: Evaluation, tables: tuple[SplitTable, ...]) -> None:
     """Draw the figure of all splits."""
     sentence("Supervised methods on answers that they were not fitted on", chosen)
-    st.text(message_text(about_evaluation(found)))
-    if changed := about_changes(found, chosen.run):
+    st.text(message_text(about_evaluation(evaluation)))
+    if changed := about_changes(evaluation, chosen.run):
         st.warning(f"{changed} Make them again with {ANALYSIS_COMMAND} supervised.", icon="⚠️")
     if len(chosen.rows) < len(chosen.run.answers):
         st.caption("The filters do not change these tables.")

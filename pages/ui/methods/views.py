@@ -96,8 +96,8 @@ def published_beside(chosen: Chosen, tables: Iterable[Published]) -> None:
         _show(at_hand[wanted])
 
 
-def _show(one: Published) -> None:
-    frame = paper.published(one.table, one.model)
+def _show(published: Published) -> None:
+    frame = paper.published(published.table, published.model)
     columns = [name for name in frame if name not in {"method", "published"}]
     rows = frame["published"].tolist()
     show_table(
@@ -105,15 +105,15 @@ def _show(one: Published) -> None:
             Column(title="published row", values=rows, width=285),
             *(numbers(name, frame[name].tolist(), places=3) for name in columns),
         ],
-        alt=one.title,
+        alt=published.title,
         ours=rows.index(_OURS) if _OURS in rows else None,
     )
-    st.caption(joined(sentences.published_note(), *_overheads(one)))
+    st.caption(joined(sentences.published_note(), *_overheads(published)))
 
 
-def _overheads(one: Published) -> tuple[str, ...]:
+def _overheads(published: Published) -> tuple[str, ...]:
     """Return the published cost, which is shown with tables of methods only."""
-    return (sentences.published_overheads(), sentences.COMPARABLE) if one.kind == "methods" else ()
+    return (sentences.published_overheads(), sentences.COMPARABLE) if published.kind == "methods" else ()
 
 
 _GREY = "color: #8b95a1"
@@ -196,15 +196,15 @@ def ranking(chosen: Chosen) -> None:
     published_beside(chosen, (one for one in paper.published_tables() if one.kind == "methods"))
 
 
-def _differences(chosen: Chosen, found: Comparison) -> None:
-    paired = found.paired
+def _differences(chosen: Chosen, comparison: Comparison) -> None:
+    paired = comparison.paired
     if paired is None or all(one.reason for column in paired.headline.values() for one in column):
         return
     headline, *more = sentences.paired_sentences(paired)
     st.header(headline.removesuffix("."), anchor=False)
     if more:
         st.caption(joined(*more))
-    figure = paired_differences(paired.base, paired.methods, paired.headline, metric=found.metric, dark=is_dark())
+    figure = paired_differences(paired.base, paired.methods, paired.headline, metric=comparison.metric, dark=is_dark())
     chart(figure, "paired_differences", "RAUQ minus every other method, with intervals")
     caption = sentences.paired_caption(paired)
     st.caption(caption)
