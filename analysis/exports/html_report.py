@@ -44,7 +44,7 @@ class SettingRow(NamedTuple):
 def settings_table(trace: Trace, score: Score) -> tuple[SettingRow, ...]:
     """Every setting of a score; the paper has a number for alpha with either signal."""
     paper = resolve(Settings(signal=score.settings.signal), trace.kind)
-    rows = ((one.name, getattr(score.settings, one.name), getattr(paper, one.name)) for one in fields(Settings))
+    rows = ((field.name, getattr(score.settings, field.name), getattr(paper, field.name)) for field in fields(Settings))
     return tuple(
         SettingRow(name.replace("_", " "), _in_words(used), _in_words(papers), used != papers)
         for name, used, papers in rows

@@ -393,13 +393,13 @@ def ablation(chosen: Chosen) -> None:
     st.caption(f"① best, ② second of a column. {caption}")
     _take_along(chosen, Table(f"ablation_{found.ablation.id}", title, caption, method_tables.ablation_table(found)))
     chart(method_intervals(rows.methods, rows.headline, metric=rows.metric, dark=is_dark()), "ablation", title)
-    published_beside(chosen, (one for one in paper.published_tables() if one.table in found.ablation.published))
+    published_beside(chosen, (table for table in paper.published_tables() if table.table in found.ablation.published))
 
 
 def supervised(chosen: Chosen) -> None:
     """Draw the tables of supervised methods, and on demand the published numbers."""
     supervised_tables(chosen)
-    published_beside(chosen, (one for one in paper.published_tables() if one.kind == "supervised"))
+    published_beside(chosen, (table for table in paper.published_tables() if table.kind == "supervised"))
 
 
 @dataclass(frozen=True, kw_only=True)
