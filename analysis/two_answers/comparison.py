@@ -10,7 +10,7 @@ import numpy as np
 
 import rauq
 from rauq.errors import InvalidInput
-from rauq.labels import number
+from rauq.labels import listed, number
 from rauq.recorded.scores import WRITTEN, scores_of
 from rauq.scoring.report import mean_weights, selected_heads, was_given
 from rauq.scoring.score import Score
@@ -267,7 +267,7 @@ def layer_and_head(score: Score) -> str:
 def about_scales(scales: Sequence[str]) -> str:
     """Why two scores cannot be compared; `scales` are what `different_scales` found."""
     return (
-        f"The two scores are not comparable: their {_listed(scales)} differ. The colours, the collapse and the table "
+        f"The two scores are not comparable: their {listed(scales)} differ. The colours, the collapse and the table "
         "below still compare each answer with a fully confident model of its own kind."
     )
 
@@ -320,11 +320,7 @@ def _over_the_beginning(scores: Scores, scales: Sequence[str], common: int) -> s
     if of_a != of_b:
         why = f" A's curve is of {of_a} and B's of {of_b}"
     elif scales:
-        why = f" The two differ in their {_listed(scales)}"
+        why = f" The two differ in their {listed(scales)}"
     else:
         return ""
     return f"{why}: so the curves may differ even before the tokens do."
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
