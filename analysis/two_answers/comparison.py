@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise, takewhile, zip_longest
 from types import MappingProxyType
 
@@ -12,6 +12,7 @@ import rauq
 from rauq.errors import InvalidInput
 from rauq.labels import listed, number
 from rauq.recorded.scores import WRITTEN, scores_of
+from rauq.scoring.declaration import declared
 from rauq.scoring.report import mean_weights, selected_heads, was_given
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings, resolve
@@ -246,7 +247,7 @@ def _method(trace: Trace) -> tuple[object, ...] | None:
 
 def _the_rest(settings: Settings) -> tuple[object, ...]:
     """All settings but those that `scales` names one by one."""
-    return tuple(getattr(settings, field.name) for field in fields(settings) if field.name not in _SAID_FIRST)
+    return tuple(getattr(settings, name) for name in declared(type(settings)) if name not in _SAID_FIRST)
 
 
 Scores = tuple[Score, Score]
@@ -299,9 +300,9 @@ def about_heads(scores: Scores) -> str:
 
 def settings_in_words(settings: Settings) -> str:
     """Signal, alpha and alignment, and every other setting that differs from its default."""
-    usual = Settings(signal=settings.signal, alpha=settings.alpha, alignment=settings.alignment)
-    names = [field.name for field in fields(Settings) if field.name not in _SAID_FIRST]
-    others = [f"{name} {getattr(settings, name)}" for name in names if getattr(settings, name) != getattr(usual, name)]
+    usual = type(settings)()
+    given = {name: getattr(settings, name) for name in declared(type(settings)) if name not in _SAID_FIRST}
+    others = [f"{name} {value}" for name, value in given.items() if value != getattr(usual, name)]
     return ", ".join([f"{settings.signal}, alpha {settings.alpha:g}, {settings.alignment}", *others])
 
 
