@@ -179,13 +179,13 @@ class Row(NamedTuple):
     bold: bool = False
 
 
-def difference_row(name: str, found: Estimate, *, dark: bool) -> Row:
+def difference_row(name: str, estimate: Estimate, *, dark: bool) -> Row:
     """A row of a difference, whose look says whether it is a claim, and its sign."""
     better, worse = looks(dark=dark)
-    if sign := sign_of(found):
+    if sign := sign_of(estimate):
         look = better if sign > 0 else worse
-        return Row(name, found, look.colour, look.symbol)
-    return Row(name, found, QUIET, "circle-open")
+        return Row(name, estimate, look.colour, look.symbol)
+    return Row(name, estimate, QUIET, "circle-open")
 
 
 def interval_panels(

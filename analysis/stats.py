@@ -280,10 +280,10 @@ def student(freedom: np.ndarray) -> np.ndarray:
     return np.asarray(Z + first / freedom + second / freedom**2 + third / freedom**3)
 
 
-def in_words(found: Estimate) -> str:
+def in_words(estimate: Estimate) -> str:
     """A number with its interval, or why one of them is missing."""
-    if found.reason:
-        return f"undefined ({found.reason})"
-    if found.no_interval:
-        return f"{number(found.value, places=2)} (no interval: {found.no_interval})"
-    return f"{number(found.value, places=2)} [{number(found.low, places=2)}, {number(found.high, places=2)}]"
+    if estimate.reason:
+        return f"undefined ({estimate.reason})"
+    if estimate.no_interval:
+        return f"{number(estimate.value, places=2)} (no interval: {estimate.no_interval})"
+    return f"{number(estimate.value, places=2)} [{number(estimate.low, places=2)}, {number(estimate.high, places=2)}]"

@@ -84,10 +84,10 @@ def _undefined(count: int, reason: str) -> CarryOver:
     )
 
 
-def strongest(found: Separation) -> tuple[tuple[int, int], ...]:
+def strongest(separation: Separation) -> tuple[tuple[int, int], ...]:
     """The TOP heads with the most attention in correct answers, as (row, head), the strongest first."""
-    places = np.argsort(-found.auc.ravel(), kind="stable")[:TOP]
-    return tuple((int(place) // found.auc.shape[1], int(place) % found.auc.shape[1]) for place in places)
+    places = np.argsort(-separation.auc.ravel(), kind="stable")[:TOP]
+    return tuple((int(place) // separation.auc.shape[1], int(place) % separation.auc.shape[1]) for place in places)
 
 
 def at_least(shared: int, top: int, count: int) -> float:
@@ -110,9 +110,9 @@ def _jackknife(first: HeadSet, second: HeadSet, seed: int) -> tuple[float, float
     return max(-1.0, middle - Z * error), min(1.0, middle + Z * error)
 
 
-def _without_parts(one: HeadSet, seed: int) -> list[np.ndarray]:
+def _without_parts(head_set: HeadSet, seed: int) -> list[np.ndarray]:
     """The areas (K,) of all heads without each part of the answers, as much of each group and side in each part."""
-    counted, flat = one.found.labelled, one.means.reshape(len(one.means), -1)
+    counted, flat = head_set.found.labelled, head_set.means.reshape(len(head_set.means), -1)
     part = folds(counted.group.astype(str), Sides(counted.correct, ~counted.correct), seed=seed)
     return [areas(flat, counted.among(part != own)) for own in range(FOLDS)]
 

@@ -58,8 +58,8 @@ class Gaps:
         )
 
 
-def _at(found: Intervals, columns: np.ndarray) -> Intervals:
-    return Intervals(found.value[columns], found.low[columns], found.high[columns])
+def _at(intervals: Intervals, columns: np.ndarray) -> Intervals:
+    return Intervals(intervals.value[columns], intervals.low[columns], intervals.high[columns])
 
 
 @dataclass(frozen=True, eq=False)

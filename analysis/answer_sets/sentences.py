@@ -15,7 +15,7 @@ from analysis.answer_sets.word_attention import WordAttention
 from analysis.calibration import Calibration, share_at
 from analysis.quality.judgement import Thresholds
 from analysis.stats import Estimate, Intervals, in_words
-from rauq.labels import number
+from rauq.labels import listed, number
 
 TOKENS = {"all": "the whole answer", "fact": "the tokens that carry the fact", "other": "the other tokens"}
 
@@ -56,14 +56,14 @@ def sides_sentence(gaps: Gaps, column: int, thresholds: Thresholds) -> str:
     )
 
 
-def bins_caption(bins: QualityBins, found: Correlations) -> str:
+def bins_caption(bins: QualityBins, correlations: Correlations) -> str:
     """The correlations and the bins of figure 3b."""
     if bins.reason:
         return f"Nothing to show: {bins.reason}."
     return joined(
         f"{len(bins.rows):,} answers in {len(bins.count)} bins of about equal size: mean quality with 95 % "
         "interval by question; none where all answers of a bin have the same quality, or all but one.",
-        f"Spearman {in_words(found.spearman)}, Pearson {in_words(found.pearson)}.",
+        f"Spearman {in_words(correlations.spearman)}, Pearson {in_words(correlations.pearson)}.",
         left_out(bins.excluded),
     )
 
@@ -85,24 +85,28 @@ def picks_note(stored: np.ndarray) -> str:
     )
 
 
-def agreement_caption(found: Agreement) -> str:
+def agreement_caption(agreement: Agreement) -> str:
     """In how many layers all groups have the same most frequent head."""
-    if len(found.groups) < 2:
+    if len(agreement.groups) < 2:
         return "There is only one group, so agreement is undefined."
-    together = int(((found.group_heads == found.group_heads[:1]) & (found.group_heads >= 0)).all(axis=0).sum())
+    together = int(
+        ((agreement.group_heads == agreement.group_heads[:1]) & (agreement.group_heads >= 0)).all(axis=0).sum()
+    )
     return (
-        f"In {together} of {len(found.layers)} layers all {len(found.groups)} groups have the same most frequent head."
+        f"In {together} of {len(agreement.layers)} layers all {len(agreement.groups)} groups have the same most "
+        "frequent head."
     )
 
 
-def calibration_caption(found: Calibration) -> str:
+def calibration_caption(calibration: Calibration) -> str:
     """Which answers the share of correct ones refers to, and that it is not a probability."""
-    if found.reason:
-        return f"Undefined: {found.reason}."
+    if calibration.reason:
+        return f"Undefined: {calibration.reason}."
     return joined(
-        f"Share of correct answers among {found.n:,}: a smooth curve (logistic regression on the rank of uncertainty) "
-        "with 95 % intervals, too narrow at a sudden step. It describes this set and is not a probability elsewhere.",
-        left_out(found.excluded, missing="score"),
+        f"Share of correct answers among {calibration.n:,}: a smooth curve (logistic regression on the rank of "
+        "uncertainty) with 95 % intervals, too narrow at a sudden step. It describes this set and is not a "
+        "probability elsewhere.",
+        left_out(calibration.excluded, missing="score"),
     )
 
 
@@ -110,6 +114,13 @@ def signed(value: float, *, places: int = 3) -> str:
     """A number that always has its sign."""
     text = number(value, places=places)
     return f"+{text}" if value > 0 else text
+
+
+def with_sign(difference: Estimate) -> str:
+    """A difference with its interval, or why one of them is missing."""
+    if difference.no_interval:
+        return f"{signed(difference.value)} (no interval: {difference.no_interval})"
+    return difference.reason or f"{signed(difference.value)} [{signed(difference.low)}, {signed(difference.high)}]"
 
 
 def _difference(gaps: Gaps, column: int) -> str:
@@ -146,9 +157,9 @@ def about_best_and_worst(shown: BestAndWorst, layer: int) -> str:
     )
 
 
-def about_gap(found: HeadGaps, column: int, layer: int) -> str:
+def about_gap(head_gaps: HeadGaps, column: int, layer: int) -> str:
     """Attention of the selected head in correct and incorrect answers, in one layer."""
-    own = found.picked
+    own = head_gaps.picked
     if np.isnan(own.absolute.value[column]):
         return f"Layer {layer}: nothing to compare: {own.reasons[column]}"
     return (
@@ -158,18 +169,18 @@ def about_gap(found: HeadGaps, column: int, layer: int) -> str:
     )
 
 
-def paper_effect(found: HeadGaps, column: int) -> str:
+def paper_effect(head_gaps: HeadGaps, column: int) -> str:
     """The paper's effect: more attention in correct answers, most of all in the selected head.
 
     The layer was chosen by the reader, so the number of layers with the same result is given.
     """
-    own = found.picked
+    own = head_gaps.picked
     clear, against = int((own.absolute.low > 0).sum()), int((own.absolute.high < 0).sum())
     layers = f"{clear} of {len(own.absolute.value)} layers"
     if np.isnan(own.absolute.low[column]):
         return "The paper's effect cannot be tested here."
     if own.absolute.low[column] > 0:
-        more = own.absolute.value[column] > abs(found.mean.absolute.value[column])
+        more = own.absolute.value[column] > abs(head_gaps.mean.absolute.value[column])
         larger = "larger" if more else "no larger"
         verdict = f"The paper's effect shows in this layer, {larger} than in the mean over heads"
     elif own.absolute.high[column] < 0:
@@ -195,45 +206,45 @@ def about_bins(spearman: Estimate, layer: int) -> str:
     return f"Layer {layer}. {verdict}: Spearman {in_words(spearman)}, n = {spearman.n:,}"
 
 
-def about_distances(found: Enough, layer: int) -> str:
+def about_distances(enough: Enough, layer: int) -> str:
     """At which distances the attention of the selected head differs."""
-    if not found.shown:
+    if not enough.shown:
         return f"Layer {layer}: nothing to compare: fewer than {LEAST} correct or incorrect answers at every distance"
-    picked = found.gaps.picked
-    ends = zip(found.shown, picked.absolute.low, picked.absolute.high, strict=True)
+    picked = enough.gaps.picked
+    ends = zip(enough.shown, picked.absolute.low, picked.absolute.high, strict=True)
     beyond = [str(distance) for distance, low, high in ends if low > 0 or high < 0]
-    where = "significant at " + _listed(beyond) if beyond else "significant at none"
-    first, *_, last = (*found.shown, found.shown[-1])
+    where = "significant at " + listed(beyond) if beyond else "significant at none"
+    first, *_, last = (*enough.shown, enough.shown[-1])
     return f"Layer {layer}, distance {first}: {difference(picked, 0)}; of distances {first} to {last}, {where}"
 
 
-def hidden_distances(found: Enough) -> str:
+def hidden_distances(enough: Enough) -> str:
     """How many distances are not drawn, and why; "" where all are."""
-    if not found.hidden:
+    if not enough.hidden:
         return ""
-    count = len(found.hidden)
-    if not found.shown:
+    count = len(enough.hidden)
+    if not enough.shown:
         return f"All {count} distances are hidden: each has fewer than {LEAST} correct or incorrect answers."
     are = "distance is hidden: it has" if count == 1 else "distances are hidden: each has"
     return f"{count} {are} fewer than {LEAST} correct or incorrect answers."
 
 
-def about_selected_heads(found: SelectedHeads, layer: int) -> str:
+def about_selected_heads(selected_heads: SelectedHeads, layer: int) -> str:
     """The head that is selected most often in a layer."""
-    if not (top := found.most_frequent(layer)):
+    if not (top := selected_heads.most_frequent(layer)):
         return f"Layer {layer}: no head is selected in any answer"
     head, share = top[0]
     others = "".join(f", head {other} in {_percent(part)}" for other, part in top[1:])
-    count = int(found.counts[found.layers.index(layer)])
+    count = int(selected_heads.counts[selected_heads.layers.index(layer)])
     return f"Layer {layer}: head {head} is selected in {_percent(share)} of {count:,} answers{others}"
 
 
-def about_meaning(found: Calibration, uncertainty: np.ndarray) -> str:
+def about_meaning(calibration: Calibration, uncertainty: np.ndarray) -> str:
     """The share of correct answers at the 10th, 50th and 90th percentile of uncertainty."""
-    if found.reason:
-        return f"The share of correct answers by score is undefined: {found.reason}"
+    if calibration.reason:
+        return f"The share of correct answers by score is undefined: {calibration.reason}"
     scores = np.nanquantile(uncertainty, _TENTHS)
-    low, middle, high = (_share(found, float(score)) for score in scores)
+    low, middle, high = (_share(calibration, float(score)) for score in scores)
     return f"Correct: {low} at the 10th percentile of uncertainty, {middle} at the median, {high} at the 90th"
 
 
@@ -246,8 +257,8 @@ def difference(own: Gaps, column: int) -> str:
     return f"{signed(value)} [{signed(low)}, {signed(high)}]{noise}"
 
 
-def _share(found: Calibration, score: float) -> str:
-    share, low, high = (100 * part for part in share_at(found, score))
+def _share(calibration: Calibration, score: float) -> str:
+    share, low, high = (100 * part for part in share_at(calibration, score))
     return f"{number(share, places=0)} % [{number(low, places=0)}, {number(high, places=0)}]"
 
 
@@ -255,24 +266,20 @@ def _percent(share: float) -> str:
     return f"{number(100 * share, places=0)} %"
 
 
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-def about_separation(found: Separation, same: Separation, layers: Sequence[int]) -> str:
+def about_separation(separation: Separation, same: Separation, layers: Sequence[int]) -> str:
     """How many heads separate correct from incorrect answers beyond chance, and among those of the `same` length."""
-    if found.best is None:
-        return f"Nothing to compare: {found.labelled.reason}"
-    row, head = found.best
-    best = f"layer {layers[row]} head {head}, ROC-AUC {_short(found.auc[found.best])}{_if_few(found.labelled)}"
-    if not found.beyond_chance:
-        return (
-            f"No head separates correct from incorrect answers beyond chance; the best of {found.auc.size:,} is {best}"
-        )
+    if separation.best is None:
+        return f"Nothing to compare: {separation.labelled.reason}"
+    row, head = separation.best
+    area = _short(separation.auc[separation.best])
+    best = f"layer {layers[row]} head {head}, ROC-AUC {area}{_if_few(separation.labelled)}"
+    if not separation.beyond_chance:
+        size = f"{separation.auc.size:,}"
+        return f"No head separates correct from incorrect answers beyond chance; the best of {size} is {best}"
     at_length = "" if same.best is None else f" ({same.num_beyond:,} at equal length)"
     return (
-        f"{found.num_beyond:,} of {found.auc.size:,} heads separate{'s' * (found.num_beyond == 1)} correct from "
-        f"incorrect answers beyond chance{at_length}; best: {best}"
+        f"{separation.num_beyond:,} of {separation.auc.size:,} heads separate{'s' * (separation.num_beyond == 1)} "
+        f"correct from incorrect answers beyond chance{at_length}; best: {best}"
     )
 
 
@@ -283,11 +290,12 @@ def _if_few(counted: Labelled) -> str:
     return f", from only {num} {side} answer{'' if num == 1 else 's'}" if num < LEAST_FOR_INTERVAL else ""
 
 
-def about_directions(found: Separation) -> str:
+def about_directions(separation: Separation) -> str:
     """Which way the heads beyond chance go."""
-    if not found.beyond_chance:
+    if not separation.beyond_chance:
         return ""
-    return f"Beyond chance: {found.num_higher:,} with more attention in correct answers, {found.num_lower:,} with less."
+    more, less = f"{separation.num_higher:,}", f"{separation.num_lower:,}"
+    return f"Beyond chance: {more} with more attention in correct answers, {less} with less."
 
 
 def about_held_out(half: HeldOut) -> str:
@@ -308,9 +316,9 @@ def about_length(same: Separation) -> str:
     return f"{len(same.labelled.correct):,} answers have both sides in their group at equal length."
 
 
-def about_controls(found: Intervals) -> str:
+def about_controls(intervals: Intervals) -> str:
     """How three values separate: the attention that RAUQ uses, the mean over all heads, and the number of tokens."""
-    picked, mean, length = (_with_interval(found, at) for at in range(3))
+    picked, mean, length = (_with_interval(intervals, at) for at in range(3))
     return (
         f"For comparison, ROC-AUC of the heads that RAUQ selects, mean over its layers: {picked}; of the mean over "
         f"all heads: {mean}; of the number of tokens: {length} (below 0.5: correct answers are shorter)."
@@ -328,15 +336,15 @@ def about_facts(fact: Separation) -> str:
     )
 
 
-def separation_caption(found: Separation) -> str:
+def separation_caption(separation: Separation) -> str:
     """What the map shows, and the limit of chance."""
-    if found.best is None:
-        return f"Nothing to compare: {found.labelled.reason}."
-    limits = f"{_short(0.5 - found.chance)} to {_short(0.5 + found.chance)}"
+    if separation.best is None:
+        return f"Nothing to compare: {separation.labelled.reason}."
+    limits = f"{_short(0.5 - separation.chance)} to {_short(0.5 + separation.chance)}"
     return (
         "ROC-AUC of each head's mean attention, correct vs incorrect, within groups. Blue: more in correct answers; "
-        f"orange: less. With labels shuffled within groups, the best of {found.auc.size:,} stays within {limits} in "
-        "95 % of cases. Ringed: selected most often in its layer."
+        f"orange: less. With labels shuffled within groups, the best of {separation.auc.size:,} stays within "
+        f"{limits} in 95 % of cases. Ringed: selected most often in its layer."
     )
 
 
@@ -372,17 +380,17 @@ def top_heads_caption(words: WordAttention | None) -> str:
     )
 
 
-def interval_words(found: Intervals, at: int) -> str:
+def interval_words(intervals: Intervals, at: int) -> str:
     """An area under the curve with its interval; "–" where it is undefined."""
-    return _with_interval(found, at) if np.isfinite(found.value[at]) else "–"
+    return _with_interval(intervals, at) if np.isfinite(intervals.value[at]) else "–"
 
 
-def _with_interval(found: Intervals, at: int) -> str:
-    if np.isnan(found.value[at]):
+def _with_interval(intervals: Intervals, at: int) -> str:
+    if np.isnan(intervals.value[at]):
         return "undefined"
-    if np.isnan(found.low[at]):
-        return _short(found.value[at])
-    return f"{_short(found.value[at])} [{_short(found.low[at])}, {_short(found.high[at])}]"
+    if np.isnan(intervals.low[at]):
+        return _short(intervals.value[at])
+    return f"{_short(intervals.value[at])} [{_short(intervals.low[at])}, {_short(intervals.high[at])}]"
 
 
 def _short(value: float) -> str:

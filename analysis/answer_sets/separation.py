@@ -382,5 +382,5 @@ def _with(values: np.ndarray, counted: Labelled) -> Labelled:
     return counted.among(np.isfinite(values).any(axis=tuple(range(1, values.ndim))))
 
 
-def _at(found: Intervals, order: list[int]) -> Intervals:
-    return Intervals(found.value[order], found.low[order], found.high[order])
+def _at(intervals: Intervals, order: list[int]) -> Intervals:
+    return Intervals(intervals.value[order], intervals.low[order], intervals.high[order])

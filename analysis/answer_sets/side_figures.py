@@ -59,12 +59,12 @@ def gap_lines(
     return figure
 
 
-def distance_lines(found: Enough, *, dark: bool = False) -> go.Figure:
+def distance_lines(enough: Enough, *, dark: bool = False) -> go.Figure:
     """The lines over the distances that enough answers have (paper, figure 3c), or why there are none."""
-    if not found.shown:
+    if not enough.shown:
         reason = f"no distance has {LEAST} correct and {LEAST} incorrect answers"
         return empty_figure(reason, height=_GAP_COLUMNS_HEIGHT, dark=dark)
-    return gap_lines(found.gaps, found.shown, name="preceding token", dark=dark)
+    return gap_lines(enough.gaps, enough.shown, name="preceding token", dark=dark)
 
 
 def _reason(gaps: Gaps) -> str:
@@ -291,7 +291,7 @@ _SCALE_AT_NIGHT = ("#ff9d4d", "#8f5526", "#20252c", "#2b659b", "#7cc0ff")
 
 
 def head_map(
-    found: Separation,
+    separation: Separation,
     layers: Sequence[int],
     *,
     used: Sequence[int] = (),
@@ -307,19 +307,19 @@ def head_map(
     0.5 at which the colours end, by default that of the strongest head. `narrow`: on half a page. An invisible point
     over each cell can be clicked: its `customdata` is row * H + head, row being the layer's position.
     """
-    if found.best is None:
-        return empty_figure(found.labelled.reason, height=200, dark=dark)
-    end = scale_end(found) if end is None else end
+    if separation.best is None:
+        return empty_figure(separation.labelled.reason, height=200, dark=dark)
+    end = scale_end(separation) if end is None else end
     scale = [[at / 4, colour] for at, colour in enumerate(_SCALE_AT_NIGHT if dark else _SCALE)]
-    heat = cells(found.auc.T, title="ROC-AUC", low=0.5 - end, high=0.5 + end, scale=scale, dark=dark)
+    heat = cells(separation.auc.T, title="ROC-AUC", low=0.5 - end, high=0.5 + end, scale=scale, dark=dark)
     heat.update(hoverinfo="skip", colorbar={"tickformat": ".2f"})
-    figure = go.Figure([heat, *_rings(selected, layers), _points(found, layers)])
-    _frame(figure, layers, used, found.auc.shape[1], dark=dark)
+    figure = go.Figure([heat, *_rings(selected, layers), _points(separation, layers)])
+    _frame(figure, layers, used, separation.auc.shape[1], dark=dark)
     if shown is not None:
         column = layers.index(shown[0])
         _box(figure, (column - 0.5, column + 0.5), (shown[1] - 0.5, shown[1] + 0.5), 3, dark=dark)
-    _map_axes(figure, layers, found.auc.shape[1], narrow=narrow)
-    finish(figure, height=min(_ROW_HEIGHT * found.auc.shape[1] + _REST, _HIGHEST), dark=dark)
+    _map_axes(figure, layers, separation.auc.shape[1], narrow=narrow)
+    finish(figure, height=min(_ROW_HEIGHT * separation.auc.shape[1] + _REST, _HIGHEST), dark=dark)
     figure.update_layout(margin={"t": 24}, showlegend=False)
     return figure
 
@@ -378,15 +378,15 @@ def _rings(selected: Sequence[tuple[int, int]], layers: Sequence[int]) -> list[g
     ]
 
 
-def _points(found: Separation, layers: Sequence[int]) -> go.Scatter:
+def _points(separation: Separation, layers: Sequence[int]) -> go.Scatter:
     """Invisible points that receive clicks, because heatmap cells cannot be selected in Streamlit."""
-    rows, heads = (each.ravel() for each in np.indices(found.auc.shape))
+    rows, heads = (each.ravel() for each in np.indices(separation.auc.shape))
     return go.Scatter(
         x=rows,
         y=heads,
-        customdata=np.arange(found.auc.size),
+        customdata=np.arange(separation.auc.size),
         text=[
-            f"layer {layers[row]} · head {head}<br>ROC-AUC {found.auc[row, head]:.3f}"
+            f"layer {layers[row]} · head {head}<br>ROC-AUC {separation.auc[row, head]:.3f}"
             for row, head in zip(rows.tolist(), heads.tolist(), strict=True)
         ],
         mode="markers",

@@ -58,10 +58,10 @@ def selected_heads_table(picked: SelectedHeads, *, most: int = 3) -> pd.DataFram
     return table.astype({name: "Int64" for name in table if name.endswith("head")})
 
 
-def agreement_table(found: Agreement) -> pd.DataFrame:
+def agreement_table(agreement: Agreement) -> pd.DataFrame:
     """A row for each layer: its most frequent head, and in what percent of each group's answers it is selected."""
-    shares = {f"percent of {name}": 100 * own for name, own in zip(found.groups, found.shares, strict=True)}
-    return pd.DataFrame({"layer": found.layers, "most frequent head": found.heads, **shares})
+    shares = {f"percent of {name}": 100 * own for name, own in zip(agreement.groups, agreement.shares, strict=True)}
+    return pd.DataFrame({"layer": agreement.layers, "most frequent head": agreement.heads, **shares})
 
 
 def gap_table(gaps: HeadGaps, columns: Sequence[int], *, name: str) -> pd.DataFrame:
@@ -70,69 +70,69 @@ def gap_table(gaps: HeadGaps, columns: Sequence[int], *, name: str) -> pd.DataFr
     return pd.DataFrame([row for rule, own in rules for row in _gap_rows(own, columns, {"heads": rule}, name)])
 
 
-def best_and_worst_table(found: BestAndWorst, answers: pd.DataFrame) -> pd.DataFrame:
+def best_and_worst_table(best_and_worst: BestAndWorst, answers: pd.DataFrame) -> pd.DataFrame:
     """A row for each answer of figure 2, the best first: its selected head, and the mean attention of every head.
 
-    `answers` are those that `found` was chosen from.
+    `answers` are those that `best_and_worst` was chosen from.
     """
-    heads = {f"attention of head {head}": column for head, column in enumerate(found.attention.T)}
+    heads = {f"attention of head {head}": column for head, column in enumerate(best_and_worst.attention.T)}
     return pd.DataFrame(
         {
-            "side": ["best"] * found.k + ["worst"] * found.k,
-            **{name: answers[name].iloc[found.rows].tolist() for name in ("number", "group")},
-            "quality": found.quality,
-            "selected head": found.picks,
+            "side": ["best"] * best_and_worst.k + ["worst"] * best_and_worst.k,
+            **{name: answers[name].iloc[best_and_worst.rows].tolist() for name in ("number", "group")},
+            "quality": best_and_worst.quality,
+            "selected head": best_and_worst.picks,
             **heads,
-            **{name: answers[name].iloc[found.rows].tolist() for name in ("answer", "prompt")},
+            **{name: answers[name].iloc[best_and_worst.rows].tolist() for name in ("answer", "prompt")},
         }
     )
 
 
-def quality_bins_table(found: QualityBins, *, of: str) -> pd.DataFrame:
+def quality_bins_table(quality_bins: QualityBins, *, of: str) -> pd.DataFrame:
     """A row for each bin of `of`, attention or uncertainty: its ends, its median, and the mean quality."""
-    means = found.quality_means
+    means = quality_bins.quality_means
     return pd.DataFrame(
         {
-            f"{of} from": found.low,
-            "to": found.high,
-            "median": found.middle,
-            "answers": found.count,
+            f"{of} from": quality_bins.low,
+            "to": quality_bins.high,
+            "median": quality_bins.middle,
+            "answers": quality_bins.count,
             **dict(zip(_ends("mean quality"), (means.value, means.low, means.high), strict=True)),
         }
     )
 
 
-def calibration_table(found: Calibration) -> pd.DataFrame:
+def calibration_table(calibration: Calibration) -> pd.DataFrame:
     """A row for each score that occurs: the share of correct answers there, and how many answers the curve is of."""
-    shares = dict(zip(_ends("share correct"), (found.share, found.low, found.high), strict=True))
-    return pd.DataFrame({"uncertainty": found.scores, **shares, "answers": found.n})
+    shares = dict(zip(_ends("share correct"), (calibration.share, calibration.low, calibration.high), strict=True))
+    return pd.DataFrame({"uncertainty": calibration.scores, **shares, "answers": calibration.n})
 
 
 def _ends(name: str) -> tuple[str, str, str]:
     return name, f"{name}, low", f"{name}, high"
 
 
-def separation_table(found: Separation, layers: Sequence[int]) -> pd.DataFrame:
+def separation_table(separation: Separation, layers: Sequence[int]) -> pd.DataFrame:
     """A row for each head, the most discriminative first."""
-    rows, heads = np.indices(found.auc.shape)
+    rows, heads = np.indices(separation.auc.shape)
     table = pd.DataFrame(
-        {"layer": np.asarray(layers)[rows.ravel()], "head": heads.ravel(), "roc_auc": found.auc.ravel()}
+        {"layer": np.asarray(layers)[rows.ravel()], "head": heads.ravel(), "roc_auc": separation.auc.ravel()}
     )
     strength = (table["roc_auc"] - 0.5).abs()
     return table.loc[strength.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
 
 
-def top_heads_table(found: TopHeads, layers: Sequence[int]) -> pd.DataFrame:
+def top_heads_table(top_heads: TopHeads, layers: Sequence[int]) -> pd.DataFrame:
     """A row for each head: its areas under the curve with their intervals, and in what percent it is selected."""
     table = {
-        "layer": [layers[row] for row, _ in found.heads],
-        "head": [head for _, head in found.heads],
-        "roc_auc": found.auc,
+        "layer": [layers[row] for row, _ in top_heads.heads],
+        "head": [head for _, head in top_heads.heads],
+        "roc_auc": top_heads.auc,
     }
     for name in ("held_out", "same_length", "words", "residual"):
-        own = getattr(found, name)
+        own = getattr(top_heads, name)
         table |= {name: own.value, f"{name}_low": own.low, f"{name}_high": own.high}
-    return pd.DataFrame(table | {"selected_percent": 100 * found.shares})
+    return pd.DataFrame(table | {"selected_percent": 100 * top_heads.shares})
 
 
 def _parts(answers: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:

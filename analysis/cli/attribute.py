@@ -167,8 +167,8 @@ def print_result(console: Console, result: LigResult) -> None:
         console.print(line, soft_wrap=True)
 
 
-def _cell(found: Estimate) -> Text:
-    return Text("–" if found.reason else in_words(found))
+def _cell(estimate: Estimate) -> Text:
+    return Text("–" if estimate.reason else in_words(estimate))
 
 
 def _facts(result: LigResult) -> tuple[str, ...]:

@@ -76,15 +76,15 @@ def _runs(folders: Sequence[Path]) -> list[Run]:
     return runs
 
 
-def _lines(found: Trained) -> Iterator[str]:
-    detector = found.detector
-    out = f"; {found.left_out:,} without quality or features left out" if found.left_out else ""
+def _lines(trained: Trained) -> Iterator[str]:
+    detector = trained.detector
+    out = f"; {trained.left_out:,} without quality or features left out" if trained.left_out else ""
     yield (
         f"{detector.method} of {detector.model}, trained on {detector.answers:,} answers to "
-        f"{', '.join(detector.data)}: {found.correct:,} correct, {found.incorrect:,} incorrect (quality above "
+        f"{', '.join(detector.data)}: {trained.correct:,} correct, {trained.incorrect:,} incorrect (quality above "
         f"{detector.threshold:g} is correct){out}."
     )
-    yield f"Settings: {settings_in_words(found.settings)}. {found.seconds:.1f} s."
+    yield f"Settings: {settings_in_words(trained.settings)}. {trained.seconds:.1f} s."
 
 
 def supervised(options: argparse.Namespace) -> int:
@@ -112,12 +112,12 @@ def _rows_of(ids: Sequence[str] | None) -> list[SupervisedMethod]:
     return [METHODS[name] for name in wanted]
 
 
-def _keep(found: Evaluation, folders: Sequence[Path]) -> None:
+def _keep(evaluation: Evaluation, folders: Sequence[Path]) -> None:
     """Put the record into the folder of each run, where the page Methods finds it; not into the run of the app."""
     for folder in folders:
         if folder.resolve() == bundled_folder().resolve():
             continue
         try:
-            write_evaluation(folder / SUPERVISED, found)
+            write_evaluation(folder / SUPERVISED, evaluation)
         except RunError as error:
             say(f"The page Methods will not show these tables for {folder.name}: {error}")

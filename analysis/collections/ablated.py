@@ -26,7 +26,11 @@ TABLES: tuple[Ablation, ...] = tuple(
 
 
 def ablated(
-    found: Collection, *, seed: int = 0, opened: Opened = open_run, on_run: Callable[[Cell], None] = lambda _cell: None
+    collection: Collection,
+    *,
+    seed: int = 0,
+    opened: Opened = open_run,
+    on_run: Callable[[Cell], None] = lambda _cell: None,
 ) -> Mapping[str, Collection]:
     """By the id of each table the same runs, with its variants of RAUQ in place of their methods.
 
@@ -37,7 +41,7 @@ def ablated(
         RunError: a run can no longer be read.
     """
     scored: dict[str, list[Cell]] = {table.id: [] for table in TABLES}
-    for cell in found.cells:
+    for cell in collection.cells:
         on_run(cell)
         for table, own in zip(TABLES, _variants(cell, opened, seed), strict=True):
             scored[table.id].append(own)
@@ -59,9 +63,9 @@ def _scored(cell: Cell, run: Run, seed: int) -> list[Cell]:
     try:
         answers = batch(run)
         for table in TABLES:
-            found = variants_of(table, answers, names, layers=layers, seed=seed)
-            quality = np.where(found.chosen, np.nan, cell.quality)
-            scored.append(replace(cell, quality=quality, uncertainties=found.uncertainties))
+            variants = variants_of(table, answers, names, layers=layers, seed=seed)
+            quality = np.where(variants.chosen, np.nan, cell.quality)
+            scored.append(replace(cell, quality=quality, uncertainties=variants.uncertainties))
     except InvalidInput:  # no layer of the paper's window has attention: no variant is defined
         return [replace(cell, uncertainties={}) for _ in TABLES]
     return scored
@@ -72,14 +76,14 @@ def ablation_layouts(scored: Mapping[str, Collection], metric: Metric, *, interv
     return {table.id: ablation_layout(table, scored[table.id], metric, intervals=intervals) for table in TABLES}
 
 
-def ablation_layout(table: Ablation, found: Collection, metric: Metric, *, intervals: bool = False) -> Layout:
-    """The table of one ablation, whose variants are the methods of `found`: of several models the means by task.
+def ablation_layout(table: Ablation, collection: Collection, metric: Metric, *, intervals: bool = False) -> Layout:
+    """The table of one ablation, whose variants are the methods of `collection`: of several models the means by task.
 
     Of one model it has a column for each data set, as in the paper.
     """
     rows = [variant.id for variant in table.variants]
-    ranked = rank_collection(found, metric, methods=rows, intervals=intervals)
+    ranked = rank_collection(collection, metric, methods=rows, intervals=intervals)
     name, heading = f"ablation_{table.id}", f"Ablation, {METRICS[metric]}: {table.title.lower()}"
-    if len(found.models) == 1:
-        return by_data_set(ranked, found.models[0], name=name, heading=heading, first="variant")
-    return by_task(ranked, found.models, name=name, heading=heading, first="variant")
+    if len(collection.models) == 1:
+        return by_data_set(ranked, collection.models[0], name=name, heading=heading, first="variant")
+    return by_task(ranked, collection.models, name=name, heading=heading, first="variant")

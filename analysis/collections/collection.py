@@ -259,18 +259,18 @@ class RankedCollection:
 
 
 def rank_collection(
-    found: Collection, metric: Metric, *, methods: Sequence[str] = (), intervals: bool = False
+    collection: Collection, metric: Metric, *, methods: Sequence[str] = (), intervals: bool = False
 ) -> RankedCollection:
     """Rank the answers of every run by each method, by default those that any run has.
 
     All answers of a run are ranked together, whatever their groups. For ROC-AUC the threshold is that of the run's own
     measure.
     """
-    methods = tuple(methods) or found.methods
+    methods = tuple(methods) or collection.methods
     return RankedCollection(
         metric=metric,
         methods=methods,
-        cells=tuple(_ranked(cell, metric, methods) for cell in found.cells),
+        cells=tuple(_ranked(cell, metric, methods) for cell in collection.cells),
         intervals=intervals,
     )
 
@@ -319,9 +319,9 @@ class Shared:
     tasks: tuple[Task, ...]
 
 
-def shared(found: RankedCollection, models: Sequence[str]) -> Shared:
+def shared(ranked_collection: RankedCollection, models: Sequence[str]) -> Shared:
     """The data sets over which these models can be compared."""
-    own = {model: {one.cell.column: one for one in found.of_model(model)} for model in models}
+    own = {model: {one.cell.column: one for one in ranked_collection.of_model(model)} for model in models}
     sets: dict[Task, tuple[str, ...]] = {}
     left_out: list[tuple[str, str]] = []
     tasks = []
@@ -343,25 +343,25 @@ def _why_left_out(name: str, models: Iterable[str], own: Mapping[str, Mapping[st
     return "; ".join(reasons)
 
 
-def task_means(found: RankedCollection, model: str, names: Sequence[str]) -> dict[str, Ranking]:
+def task_means(ranked_collection: RankedCollection, model: str, names: Sequence[str]) -> dict[str, Ranking]:
     """The mean of each method over these data sets of a model."""
-    own = {one.cell.column: one for one in found.of_model(model)}
+    own = {one.cell.column: one for one in ranked_collection.of_model(model)}
     if not set(names) <= set(own):
-        return {method: undefined(f"no run of {model}") for method in found.methods}
-    return {method: mean([own[name].rankings[method] for name in names]) for method in found.methods}
+        return {method: undefined(f"no run of {model}") for method in ranked_collection.methods}
+    return {method: mean([own[name].rankings[method] for name in names]) for method in ranked_collection.methods}
 
 
-def overview(found: Collection) -> str:
+def overview(collection: Collection) -> str:
     """What is there: models, data sets and runs, and what is missing of the answers."""
-    models, columns, cells = len(found.models), len(found.columns), len(found.cells)
-    answers = sum(len(cell.quality) for cell in found.cells)
+    models, columns, cells = len(collection.models), len(collection.columns), len(collection.cells)
+    answers = sum(len(cell.quality) for cell in collection.cells)
     empty = models * columns - cells
     return joined(
         f"{_count(cells, 'run')} of {_count(models, 'model')} on {_count(columns, 'data set')}, {answers:,} answers.",
         f"{_count(empty, 'pair')} of model and data set {'have' if empty > 1 else 'has'} no run." if empty else "",
-        about_unclear(sum(cell.unclear for cell in found.cells)),
-        _unfinished_note(found.cells),
-        _examples_note(found.cells),
+        about_unclear(sum(cell.unclear for cell in collection.cells)),
+        _unfinished_note(collection.cells),
+        _examples_note(collection.cells),
     )
 
 

@@ -144,16 +144,16 @@ class Layout:
             for row in rows
         ]
 
-    def _words(self, one: Estimate, role: Role) -> str:
-        if np.isnan(one.value):
-            return one.reason if self.reasons and one.reason else "–"
+    def _words(self, estimate: Estimate, role: Role) -> str:
+        if np.isnan(estimate.value):
+            return estimate.reason if self.reasons and estimate.reason else "–"
         if role == "difference":
-            return _signed(one.value)
-        value = number(one.value, places=3)
+            return _signed(estimate.value)
+        value = number(estimate.value, places=3)
         return (
             value
-            if np.isnan(one.low) or not self.intervals
-            else f"{value} [{number(one.low, places=2)}, {number(one.high, places=2)}]"
+            if np.isnan(estimate.low) or not self.intervals
+            else f"{value} [{number(estimate.low, places=2)}, {number(estimate.high, places=2)}]"
         )
 
 
@@ -167,26 +167,26 @@ def _signed(difference: float) -> str:
     return f"{'+' if difference > 0 else ''}{number(difference, places=3)} {'▲' if difference > 0 else '▼'}"
 
 
-def layouts(found: Collection, ranked: RankedCollection) -> tuple[Layout, ...]:
+def layouts(collection: Collection, ranked: RankedCollection) -> tuple[Layout, ...]:
     """All tables of a metric: task means for each of the paper's classes of models, then one table for each model."""
     return (
         *(
             by_task(ranked, models, name=name, heading=f"Mean {METRICS[ranked.metric]} by task, {words}")
-            for name, words, models in model_groups(found)
+            for name, words, models in model_groups(collection)
         ),
         *(
             by_data_set(ranked, model, name=f"data_sets_{place}_{slug(model)}")
-            for place, model in enumerate(found.models, start=1)
+            for place, model in enumerate(collection.models, start=1)
         ),
     )
 
 
-def model_groups(found: Collection) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+def model_groups(collection: Collection) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     """The models that share a table, with its name and its heading: each class, and a few models all together."""
-    classes = [(one, found.of_class(one)) for one in get_args(ModelClass) if found.of_class(one)]
-    together = len(classes) > 1 and len(found.models) <= ALL_MODELS
+    classes = [(one, collection.of_class(one)) for one in get_args(ModelClass) if collection.of_class(one)]
+    together = len(classes) > 1 and len(collection.models) <= ALL_MODELS
     return (
-        *([("tasks_all", "all models", found.models)] if together else []),
+        *([("tasks_all", "all models", collection.models)] if together else []),
         *((f"tasks_{one}", CLASS_NAMES[one], models) for one, models in classes if len(models) > 1 or not together),
     )
 
@@ -225,9 +225,11 @@ def _mean_over_models(ranked: RankedCollection, models: Sequence[str], over: Sha
     return Column(top="Mean", title="", estimates=tuple(shown), is_mean=True)
 
 
-def _without_interval(one: Estimate) -> Estimate:
+def _without_interval(estimate: Estimate) -> Estimate:
     """A mean over models: these answered the same questions, so their errors are not independent."""
-    return replace(one, low=np.nan, high=np.nan, no_interval="" if one.reason else "models answered the same questions")
+    return replace(
+        estimate, low=np.nan, high=np.nan, no_interval="" if estimate.reason else "models answered the same questions"
+    )
 
 
 def by_data_set(ranked: RankedCollection, model: str, *, name: str, heading: str = "", first: str = "method") -> Layout:
@@ -259,10 +261,10 @@ def by_data_set(ranked: RankedCollection, model: str, *, name: str, heading: str
     )
 
 
-def means_of_groups(found: Collection, ranked: RankedCollection) -> dict[str, tuple[Estimate, ...]]:
+def means_of_groups(collection: Collection, ranked: RankedCollection) -> dict[str, tuple[Estimate, ...]]:
     """The mean of all models by the words for them, or, where no table has all of these, that of each class."""
-    groups = model_groups(found)
-    whole = [group for group in groups if group[2] == found.models] or groups
+    groups = model_groups(collection)
+    whole = [group for group in groups if group[2] == collection.models] or groups
     return {words: _mean_over_models(ranked, models, shared(ranked, models)).estimates for _, words, models in whole}
 
 
@@ -319,10 +321,10 @@ def _undefined_notes(methods: Sequence[str], columns: Sequence[Mapping[str, Rank
     return tuple(notes)
 
 
-def runs_table(found: Collection) -> Table:
+def runs_table(collection: Collection) -> Table:
     """A row for each run: whose answers they are, how they are judged, and how many there are."""
     caption = "Each run with its own measure of quality; its mean is over the answers that could be judged."
-    return Table("runs", "Runs", caption, pd.DataFrame(list(map(_run, found.cells))))
+    return Table("runs", "Runs", caption, pd.DataFrame(list(map(_run, collection.cells))))
 
 
 def _run(cell: Cell) -> dict[str, object]:
@@ -352,13 +354,13 @@ def cells_table(found: Iterable[RankedCollection]) -> pd.DataFrame:
     )
 
 
-def _cell(one: RankedCell, metric: str, methods: Iterable[str]) -> Iterable[dict[str, object]]:
+def _cell(ranked_cell: RankedCell, metric: str, methods: Iterable[str]) -> Iterable[dict[str, object]]:
     for method in methods:
-        estimate = one.rankings[method].estimate
+        estimate = ranked_cell.rankings[method].estimate
         yield {
-            "model": one.cell.model,
-            "data set": one.cell.column,
-            "task": one.cell.task,
+            "model": ranked_cell.cell.model,
+            "data set": ranked_cell.cell.column,
+            "task": ranked_cell.cell.task,
             "metric": metric,
             "method": name_of(method),
             "value": estimate.value,
@@ -367,7 +369,7 @@ def _cell(one: RankedCell, metric: str, methods: Iterable[str]) -> Iterable[dict
             "answers": estimate.n,
             "excluded": estimate.excluded,
             **estimate.missing,
-            "run": one.cell.run,
+            "run": ranked_cell.cell.run,
         }
 
 

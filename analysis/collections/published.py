@@ -50,17 +50,17 @@ _DETAILED = (
 _Key = tuple[str, str]  # a model and a task or data set, or _MEAN
 
 
-def published_beside(found: Collection, ranked: RankedCollection) -> tuple[Layout, ...]:
+def published_beside(collection: Collection, ranked: RankedCollection) -> tuple[Layout, ...]:
     """The paper's tables of methods beside those of a collection, as far as the paper has the metric and the models."""
     by_class = [
-        (label, _of_class(ranked, label, found.of_class(one)))
+        (label, _of_class(ranked, label, collection.of_class(one)))
         for (one, metric), label in _OF_CLASS.items()
-        if metric == ranked.metric and found.of_class(one)
+        if metric == ranked.metric and collection.of_class(one)
     ]
     detailed = [
         (one.table, by_data_set(ranked, one.model, name=one.table))
         for one in paper.published_tables()
-        if one.table in _DETAILED and one.metric == ranked.metric and one.model in found.models
+        if one.table in _DETAILED and one.metric == ranked.metric and one.model in collection.models
     ]
     return tuple(beside(ours, ranked.methods, label) for label, ours in (*by_class, *detailed))
 

@@ -28,7 +28,7 @@ from analysis.collections.layouts import (
 )
 from analysis.collections.published import ablations_beside, contradictions_caption, heads_tables, published_beside
 from analysis.exports.csv_text import csv_table
-from analysis.exports.page import own, policy, template, writing_to
+from analysis.exports.page import own, policy, template, write_text, writing_to
 from analysis.methods.comparison import Metric
 from analysis.report.tables import Table, alignments, headings, latex_table, rows_of_cells
 from analysis.runs.opened import open_run
@@ -93,18 +93,22 @@ def write_collection(
 
 
 def collection_parts(
-    found: Collection, ranked: dict[Metric, RankedCollection], ablations: Mapping[str, Layout]
+    collection: Collection, ranked: dict[Metric, RankedCollection], ablations: Mapping[str, Layout]
 ) -> tuple[Part, ...]:
     """All tables of a collection, in the order of the page."""
     by_prr, by_roc = ranked["prr"], ranked["roc_auc"]
-    beside = (*published_beside(found, by_prr), *published_beside(found, by_roc), *ablations_beside(ablations))
+    beside = (
+        *published_beside(collection, by_prr),
+        *published_beside(collection, by_roc),
+        *ablations_beside(ablations),
+    )
     return (
-        Part("prr", "PRR", COLLECTION, layouts(found, by_prr)),
+        Part("prr", "PRR", COLLECTION, layouts(collection, by_prr)),
         Part(
             "roc_auc",
             "ROC-AUC",
             "The threshold of correct answers is that of each run's own measure of quality.",
-            layouts(found, by_roc),
+            layouts(collection, by_roc),
         ),
         Part(
             "ablations",
@@ -113,31 +117,33 @@ def collection_parts(
             tuple(ablations.values()),
         ),
         Part("published", "Beside the paper", contradictions_caption(), beside, heads_tables()),
-        Part("runs", "Runs", overview(found), tables=(runs_table(found),)),
+        Part("runs", "Runs", overview(collection), tables=(runs_table(collection),)),
     )
 
 
-def _write_files(out: Path, found: Collection, ranked: dict[Metric, RankedCollection], parts: Sequence[Part]) -> None:
+def _write_files(
+    out: Path, collection: Collection, ranked: dict[Metric, RankedCollection], parts: Sequence[Part]
+) -> None:
     tables = out / "tables"
-    _write(out / "index.html", collection_page(found, ranked["prr"], parts))
-    _write(tables / "cells.csv", csv_table(cells_table(ranked.values())))
+    write_text(out / "index.html", collection_page(collection, ranked["prr"], parts))
+    write_text(tables / "cells.csv", csv_table(cells_table(ranked.values())))
     for part in parts:
         for layout in part.layouts:
-            _write(tables / f"{layout.name}.csv", csv_table(layout.frame))
-            _write(tables / f"{layout.name}.tex", latex_layout(layout))
+            write_text(tables / f"{layout.name}.csv", csv_table(layout.frame))
+            write_text(tables / f"{layout.name}.tex", latex_layout(layout))
         for table in part.tables:
-            _write(tables / f"{table.name}.csv", csv_table(table.frame))
+            write_text(tables / f"{table.name}.csv", csv_table(table.frame))
             latex = latex_table(table.shown, caption=f"{table.heading}. {table.caption}", label=table.name)
-            _write(tables / f"{table.name}.tex", latex)
+            write_text(tables / f"{table.name}.tex", latex)
 
 
-def collection_page(found: Collection, ranked: RankedCollection, parts: Sequence[Part]) -> str:
+def collection_page(collection: Collection, ranked: RankedCollection, parts: Sequence[Part]) -> str:
     """The page as HTML, with its styles in it and no script; every text is escaped."""
     return template(_PAGE).render(
         policy=policy(()),
         style=own("report.css"),
-        headline=headline(ranked.methods, means_of_groups(found, ranked), ranked.metric),
-        overview=overview(found),
+        headline=headline(ranked.methods, means_of_groups(collection, ranked), ranked.metric),
+        overview=overview(collection),
         parts=parts,
         marked=MARKED,
         headings=headings,
@@ -145,8 +151,3 @@ def collection_page(found: Collection, ranked: RankedCollection, parts: Sequence
         rows_of_cells=rows_of_cells,
         running=running,
     )
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="")

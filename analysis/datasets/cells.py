@@ -129,12 +129,12 @@ def _parts(cell: Cell, column: str, separator: str) -> Sequence[Cell]:
     return [part.strip() for part in cell.split(SEPARATORS[separator])] if separator else [cell]
 
 
-def _has_texts(found: Structure, column: str) -> bool:
+def _has_texts(structure: Structure, column: str) -> bool:
     """Whether a list that a text writes holds texts; numbers in brackets are a text, such as an interval."""
-    if Ellipsis in found:
+    if Ellipsis in structure:
         message = f"{column!r} was shortened with ... when it was written. Write the whole list, such as JSON."
         raise InvalidInput(message)
-    kinds = [type(_inner(part) if isinstance(part, dict) else part) for part in found]
+    kinds = [type(_inner(part) if isinstance(part, dict) else part) for part in structure]
     return not kinds or (str in kinds and set(kinds) <= {str, int, float, type(None)})
 
 

@@ -191,8 +191,12 @@ def _references(left: Remaining, doubts: list[Doubt], *, is_answered: bool) -> d
     return {"references": tuple(one.column for one in columns), "separator": _separator(columns)}
 
 
-def _may_be_references(one: Profile) -> bool:
-    return one.has_texts and not one.is_two_valued and not (_is_label(one) and (one.words or one.is_number))
+def _may_be_references(profile: Profile) -> bool:
+    return (
+        profile.has_texts
+        and not profile.is_two_valued
+        and not (_is_label(profile) and (profile.words or profile.is_number))
+    )
 
 
 def _two_valued_reference(left: Remaining, doubts: list[Doubt]) -> None:
@@ -281,8 +285,8 @@ def _named_verdict(left: Remaining, sides: Sequence[tuple[str, Sequence[str]]]) 
 
 def _rated(left: Remaining) -> _Judging:
     """Verdicts whose names do not say what yes means, first those whose words do."""
-    found = _named_verdict(left, (("correct", column_names.RATED), ("correct", column_names.LABELS)))
-    return sorted(found, key=lambda pair: bool(pair[1].words & NEUTRAL_WORDS))
+    judging = _named_verdict(left, (("correct", column_names.RATED), ("correct", column_names.LABELS)))
+    return sorted(judging, key=lambda pair: bool(pair[1].words & NEUTRAL_WORDS))
 
 
 def _rating(left: Remaining) -> _Judging:
@@ -295,17 +299,17 @@ def _which_verdict(several: Sequence[Profile]) -> Doubt:
     return Doubt("Which column says whether an answer is correct?", tuple(options))
 
 
-def _is_label(one: Profile) -> bool:
-    return one.rank(column_names.LABELS) is not None
+def _is_label(profile: Profile) -> bool:
+    return profile.rank(column_names.LABELS) is not None
 
 
-def _which_side(one: Profile) -> Doubt:
-    word = positive_word(one.cells)
+def _which_side(profile: Profile) -> Doubt:
+    word = positive_word(profile.cells)
     return Doubt(
-        f"Does {word} in {one.column!r} mean that an answer is correct, or that it is incorrect?",
+        f"Does {word} in {profile.column!r} mean that an answer is correct, or that it is incorrect?",
         (
-            Option(f"{word} means correct", {"correct": one.column, "incorrect": None}),
-            Option(f"{word} means incorrect", {"correct": None, "incorrect": one.column}),
+            Option(f"{word} means correct", {"correct": profile.column, "incorrect": None}),
+            Option(f"{word} means incorrect", {"correct": None, "incorrect": profile.column}),
         ),
     )
 
@@ -366,9 +370,9 @@ def _unnamed_references(left: Remaining, doubts: list[Doubt]) -> dict[str, Any]:
 
 def for_two_files(table: Table) -> Understanding:
     """What the columns hold of a file of answers that all are correct, or all incorrect: no verdict is read."""
-    found = understand(table)
-    columns = found.columns
+    understanding = understand(table)
+    columns = understanding.columns
     if columns.references and not columns.answer:
         columns = replace(columns, answer=columns.references[0], references=columns.references[1:])
-    doubts = tuple(doubt for doubt in found.doubts if "prompt" in doubt.options[0].fields)
+    doubts = tuple(doubt for doubt in understanding.doubts if "prompt" in doubt.options[0].fields)
     return Understanding(columns=replace(columns, quality=None, correct=None, incorrect=None), doubts=doubts)

@@ -253,12 +253,12 @@ def table_caption(found: Detectors) -> str:
     )
 
 
-def _signed(found: Estimate) -> str:
-    return in_words(found) if found.value <= 0 else f"+{in_words(found)}"
+def _signed(estimate: Estimate) -> str:
+    return in_words(estimate) if estimate.value <= 0 else f"+{in_words(estimate)}"
 
 
-def _two(found: Estimate) -> str:
-    return number(found.value, places=2)
+def _two(estimate: Estimate) -> str:
+    return number(estimate.value, places=2)
 
 
 def detectors_cells(found: Detectors) -> pd.DataFrame:

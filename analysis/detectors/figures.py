@@ -21,23 +21,23 @@ _LOOKS = {
 _CHANCE = {"prr": 0.0, "roc_auc": 0.5}
 
 
-def detectors_chart(found: Detectors, *, dark: bool = False) -> go.Figure:
+def detectors_chart(detectors: Detectors, *, dark: bool = False) -> go.Figure:
     """PRR of each detector within groups, on unseen questions and on groups left out; the controls are grey."""
-    over = "within" if found.num_groups > 1 else "all"
+    over = "within" if detectors.num_groups > 1 else "all"
     panels = {
         UNSEEN[split]: [
             Row(
                 words,
-                getattr(found.judged[split][name], over),
+                getattr(detectors.judged[split][name], over),
                 *_LOOKS.get(name, (QUIET, "circle-open")),
                 bold=name == HEADS_RAUQ,
             )
             for name, words in NAMES.items()
         ]
         for split in SPLITS
-        if split in found.judged
+        if split in detectors.judged
     }
-    reason = next(filter(None, found.reasons.values()), "")
+    reason = next(filter(None, detectors.reasons.values()), "")
     title = "PRR within groups" if over == "within" else "PRR"
     figure = interval_panels(panels or {"": []}, title=title, reference=0.0, reason=reason, dark=dark)
     return figure.update_xaxes(matches="x")

@@ -199,15 +199,15 @@ def differences(record: Record, *, dark: bool = False) -> go.Figure:
     return figure
 
 
-def _points(one: Series, tolerated: Sequence[float], symbol: str, edge: float) -> go.Scatter:
-    beyond = [not value <= limit for value, limit in zip(one.values, tolerated, strict=True)]
+def _points(series: Series, tolerated: Sequence[float], symbol: str, edge: float) -> go.Scatter:
+    beyond = [not value <= limit for value, limit in zip(series.values, tolerated, strict=True)]
     return go.Scatter(
-        x=[max(value, edge) for value in one.values],
-        y=list(range(len(one.values))),
-        text=[f"{value:.1e}" for value in one.values],
+        x=[max(value, edge) for value in series.values],
+        y=list(range(len(series.values))),
+        text=[f"{value:.1e}" for value in series.values],
         mode="markers",
         marker={"size": 8, "symbol": symbol, "color": [UNCERTAINTY if off else ATTENTION for off in beyond]},
-        name=plotly_text(one.name),
+        name=plotly_text(series.name),
         hovertemplate="%{text}<extra></extra>",
     )
 
@@ -271,15 +271,15 @@ def memory_by_length(record: Record, *, dark: bool = False) -> go.Figure:
     return _costs_by_length(memory_costs(record), dark=dark)
 
 
-def _costs_by_length(found: Costs, *, dark: bool) -> go.Figure:
-    if not found.curves:
+def _costs_by_length(costs: Costs, *, dark: bool) -> go.Figure:
+    if not costs.curves:
         return empty_figure("no tool was measured", height=_COSTS_BY_LENGTH_HEIGHT, dark=dark)
-    figure = go.Figure(_traces(found, dark=dark))
-    if found.plain is not None:
-        figure.add_hline(y=found.plain, line={"color": QUIET, "width": 1.2, "dash": "dot"})
-    figure.update_yaxes({"type": "log", "dtick": 1} if found.logarithmic else {"rangemode": "tozero"})
-    figure.update_yaxes(title=found.title)
-    lengths = sorted({length for one in (*found.curves, *found.computed) for length in one.lengths})
+    figure = go.Figure(_traces(costs, dark=dark))
+    if costs.plain is not None:
+        figure.add_hline(y=costs.plain, line={"color": QUIET, "width": 1.2, "dash": "dot"})
+    figure.update_yaxes({"type": "log", "dtick": 1} if costs.logarithmic else {"rangemode": "tozero"})
+    figure.update_yaxes(title=costs.title)
+    lengths = sorted({length for one in (*costs.curves, *costs.computed) for length in one.lengths})
     ends = [math.log10(lengths[0]) - _MARGIN, math.log10(lengths[-1]) + _MARGIN]
     figure.update_xaxes(title="tokens of the prompt", type="log", range=ends, tickvals=lengths, showgrid=False)
     figure.update_xaxes(ticktext=[f"{length:,.0f}" for length in lengths])
@@ -289,10 +289,10 @@ def _costs_by_length(found: Costs, *, dark: bool) -> go.Figure:
     return figure
 
 
-def _traces(found: Costs, *, dark: bool) -> list[go.Scatter]:
+def _traces(costs: Costs, *, dark: bool) -> list[go.Scatter]:
     return [
-        *(_line(curve, found.unit, dark=dark) for curve in found.curves),
-        *(_open(curve, found.unit, dark=dark) for curve in found.computed),
+        *(_line(curve, costs.unit, dark=dark) for curve in costs.curves),
+        *(_open(curve, costs.unit, dark=dark) for curve in costs.computed),
     ]
 
 

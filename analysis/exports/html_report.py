@@ -1,7 +1,7 @@
 """One scored answer as a single HTML file that opens offline: the answer, the figures, the numbers and the code."""
 
 import math
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -24,8 +24,9 @@ from rauq.labels import (
     running,
 )
 from rauq.scoring import report
+from rauq.scoring.declaration import declared
 from rauq.scoring.score import Score
-from rauq.scoring.settings import Settings, is_paper_setting, resolve
+from rauq.scoring.settings import is_paper_setting, papers
 from rauq.scoring.shown import head_in_words, shown_head
 from rauq.trace.attribution import about_attribution, weight_name
 from rauq.trace.messages import conversation_text
@@ -43,12 +44,12 @@ class SettingRow(NamedTuple):
 
 def settings_table(trace: Trace, score: Score) -> tuple[SettingRow, ...]:
     """Every setting of a score; the paper has a number for alpha with either signal."""
-    paper = resolve(Settings(signal=score.settings.signal), trace.kind)
-    rows = ((one.name, getattr(score.settings, one.name), getattr(paper, one.name)) for one in fields(Settings))
-    return tuple(
-        SettingRow(name.replace("_", " "), _in_words(used), _in_words(papers), used != papers)
-        for name, used, papers in rows
+    paper = papers(score.settings, trace.kind)
+    rows = (
+        (one.label, getattr(score.settings, name), getattr(paper, name))
+        for name, one in declared(type(score.settings)).items()
     )
+    return tuple(SettingRow(label, _in_words(used), _in_words(usual), used != usual) for label, used, usual in rows)
 
 
 def _in_words(value: object) -> str:
@@ -76,7 +77,7 @@ class StripToken(NamedTuple):
 
 def strip(trace: Trace, score: Score) -> tuple[StripToken, ...]:
     """The tokens of an answer in the colours of its score; a line break is drawn, save after the last token."""
-    found = report.collapse(trace, score)
+    collapse_point = report.collapse(trace, score)
     last = len(trace.pieces) - 1
     drawn = zip(trace.pieces, boxed_parts(trace.pieces), order_marks(trace.pieces), strict=True)
     own = direction(trace.pieces)
@@ -85,7 +86,7 @@ def strip(trace: Trace, score: Score) -> tuple[StripToken, ...]:
             parts=shown,
             level=level(value),
             number=number(value, places=2),
-            collapse=found is not None and index == found.token,
+            collapse=collapse_point is not None and index == collapse_point.token,
             wrong=index in trace.wrong,
             ends_line=piece.endswith(b"\n") and index < last,
             order=mark,

@@ -339,8 +339,8 @@ def _against_controls(found: AddedHeads) -> str:
     return f"{' '.join(others)} {reached} % of draws of random heads do as well."
 
 
-def _noise(found: Estimate) -> str:
-    return "" if found.no_interval or sign_of(found) or is_slight(found) else ", not significant"
+def _noise(estimate: Estimate) -> str:
+    return "" if estimate.no_interval or sign_of(estimate) or is_slight(estimate) else ", not significant"
 
 
 def added_heads_caption(found: AddedHeads) -> str:
@@ -369,8 +369,8 @@ def added_heads_file_caption(fitted: FittedHeads) -> str:
     )
 
 
-def _signed(found: Estimate) -> str:
-    return in_words(found) if found.value <= 0 or found.reason else f"+{in_words(found)}"
+def _signed(estimate: Estimate) -> str:
+    return in_words(estimate) if estimate.value <= 0 or estimate.reason else f"+{in_words(estimate)}"
 
 
 def _two(value: float) -> str:

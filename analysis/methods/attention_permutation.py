@@ -312,17 +312,17 @@ def _exchanged(
     return tuple(Exchanged(exchange=exchange, estimate=one.estimate, difference=minus.estimate) for one, minus in both)
 
 
-def _explained(found: GroupControl) -> GroupControl:
+def _explained(group_control: GroupControl) -> GroupControl:
     """Where no answer has a score on its fact tokens, say so instead of naming what else is undefined."""
-    if found.tokens == "all" or found.real.n or not found.real.reason:
-        return found
+    if group_control.tokens == "all" or group_control.real.n or not group_control.real.reason:
+        return group_control
     others = (
         replace(
             one, estimate=replace(one.estimate, reason=NO_FACTS), difference=replace(one.difference, reason=NO_FACTS)
         )
-        for one in found.exchanged
+        for one in group_control.exchanged
     )
-    return replace(found, real=replace(found.real, reason=NO_FACTS), exchanged=tuple(others))
+    return replace(group_control, real=replace(group_control.real, reason=NO_FACTS), exchanged=tuple(others))
 
 
 ALPHAS = tuple(step / 10 for step in range(11))

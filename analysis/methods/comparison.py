@@ -240,11 +240,11 @@ def is_reversed(pooled: Estimate, within: Estimate) -> bool:
     return sign_of(pooled) * sign_of(within) == -1
 
 
-def reversals(found: Paired) -> tuple[str, ...]:
+def reversals(paired: Paired) -> tuple[str, ...]:
     """The methods whose difference is reversed within groups."""
-    if WITHIN not in found.groups:
+    if WITHIN not in paired.groups:
         return ()
-    both = zip(found.methods, found.of_group(ALL), found.of_group(WITHIN), strict=True)
+    both = zip(paired.methods, paired.of_group(ALL), paired.of_group(WITHIN), strict=True)
     return tuple(method for method, pooled, within in both if is_reversed(pooled, within))
 
 

@@ -56,10 +56,10 @@ def _reason(columns: _Columns, without: str) -> str:
     return next((found.reason for column in columns.values() for found in column), without)
 
 
-def _row(method: str, found: Estimate) -> Row:
+def _row(method: str, estimate: Estimate) -> Row:
     if method == RAUQ:
-        return Row(name_of(method), found, UNCERTAINTY, symbol="diamond", bold=True)
-    return Row(name_of(method), found, ATTENTION)
+        return Row(name_of(method), estimate, UNCERTAINTY, symbol="diamond", bold=True)
+    return Row(name_of(method), estimate, ATTENTION)
 
 
 def paired_differences(
@@ -108,19 +108,19 @@ _COLOURS = ("#3f8fcc", "#0f9d76", "#c766a6", "#a08a1e", "#7a6fd0", "#8a5a44")
 _DASHES = ("solid", "dash", "dashdot", "longdash")
 
 
-def rejection_curves(found: Rejections, *, dark: bool = False) -> go.Figure:
+def rejection_curves(rejections: Rejections, *, dark: bool = False) -> go.Figure:
     """A line for each method, RAUQ the thickest, between the oracle above and a random order, which is level.
 
     The PRR uses the part left of the vertical line, at half of the answers.
     """
-    if not found.n:
+    if not rejections.n:
         reason = "no answer has a quality and an uncertainty of each of these methods"
         return empty_figure(reason, height=_REJECTION_CURVES_HEIGHT, dark=dark)
     figure = go.Figure()
-    first, ink = found.curves[0], text_colour(dark=dark)
+    first, ink = rejections.curves[0], text_colour(dark=dark)
     _line(figure, first.rejected, first.oracle, name="oracle", line={"color": ink, "width": 1.5, "dash": "dash"})
     _line(figure, first.rejected, first.random, name="random", line={"color": QUIET, "width": 1.5, "dash": "dot"})
-    for place, (method, curve) in enumerate(zip(found.methods, found.curves, strict=True)):
+    for place, (method, curve) in enumerate(zip(rejections.methods, rejections.curves, strict=True)):
         _line(figure, curve.rejected, curve.kept_quality, name=name_of(method), line=_look(method, place))
     figure.update_traces(zorder=1, selector={"name": name_of(RAUQ)})
     figure.add_vline(x=50, line={"color": QUIET, "width": 1}, layer="below")
@@ -153,15 +153,15 @@ _ROW_HEIGHT, _REST = 26, 150  # pixels
 _MOST_WRITTEN = 14  # methods: the numbers of more do not fit into the cells
 
 
-def agreement_map(found: MethodAgreement, *, dark: bool = False) -> go.Figure:
+def agreement_map(agreement: MethodAgreement, *, dark: bool = False) -> go.Figure:
     """Heatmap of Spearman's correlation, from -1 in violet to 1 in teal; undefined ones stay empty."""
-    if np.isnan(found.correlations).all():
-        reason = "fewer than two methods rank the answers" if found.methods else "no method is selected"
+    if np.isnan(agreement.correlations).all():
+        reason = "fewer than two methods rank the answers" if agreement.methods else "no method is selected"
         return empty_figure(reason, height=200, dark=dark)
-    names = [name_of(method) for method in found.methods]
+    names = [name_of(method) for method in agreement.methods]
     scale = difference_scale(dark=dark)
-    heat = cells(found.correlations, title="Spearman", low=-1, high=1, scale=scale, dark=dark)
-    heat.update(x=names, y=names, customdata=found.counts, text=_written(found.correlations))
+    heat = cells(agreement.correlations, title="Spearman", low=-1, high=1, scale=scale, dark=dark)
+    heat.update(x=names, y=names, customdata=agreement.counts, text=_written(agreement.correlations))
     heat.update(texttemplate="%{text}", colorbar={"tickformat": ".1f"})
     heat.update(hovertemplate="%{y}<br>%{x}<br>Spearman %{z:.3f}, n = %{customdata:,}<extra></extra>")
     figure = go.Figure(heat)
@@ -180,38 +180,38 @@ def _written(correlations: np.ndarray) -> list[list[str]] | None:
 _LABELS_HEIGHT = 240
 
 
-def added_heads_chart(found: AddedHeads, *, dark: bool = False) -> go.Figure:
+def added_heads_chart(added_heads: AddedHeads, *, dark: bool = False) -> go.Figure:
     """PRR with each addition to RAUQ minus that of RAUQ alone, as means within groups with their intervals.
 
     The interval of random heads holds 95 % of the draws.
     """
     rows = []
-    if not found.reason:
-        low, high = np.quantile(found.random, (0.025, 0.975)).tolist()
-        draws = Estimate(float(found.random.mean()), low, high, found.rauq.n, found.rauq.excluded)
+    if not added_heads.reason:
+        low, high = np.quantile(added_heads.random, (0.025, 0.975)).tolist()
+        draws = Estimate(float(added_heads.random.mean()), low, high, added_heads.rauq.n, added_heads.rauq.excluded)
         first, *others = (
-            difference_row(words.format(k=found.k), found.differences[name], dark=dark)
+            difference_row(words.format(k=added_heads.k), added_heads.differences[name], dark=dark)
             for name, words in ADDED_NAMES.items()
-            if name in found.differences
+            if name in added_heads.differences
         )
-        rows = [first._replace(bold=True), Row(f"{found.k} random heads", draws, QUIET, "line-ns-open"), *others]
+        rows = [first._replace(bold=True), Row(f"{added_heads.k} random heads", draws, QUIET, "line-ns-open"), *others]
     title = "PRR minus that of RAUQ alone"
-    return interval_panels({"": rows}, title=title, reference=0.0, reason=found.reason, dark=dark)
+    return interval_panels({"": rows}, title=title, reference=0.0, reason=added_heads.reason, dark=dark)
 
 
-def labels_chart(found: AddedHeads, *, dark: bool = False) -> go.Figure:
+def labels_chart(added_heads: AddedHeads, *, dark: bool = False) -> go.Figure:
     """The mean difference to RAUQ by the number of labelled answers that choose heads, with the range of the draws."""
-    if not found.labels:
-        reason = found.reason or "fewer than 30 labelled answers are left without any one group"
+    if not added_heads.labels:
+        reason = added_heads.reason or "fewer than 30 labelled answers are left without any one group"
         return empty_figure(reason, height=_LABELS_HEIGHT, dark=dark)
-    mean = np.array([label.mean for label in found.labels])
+    mean = np.array([label.mean for label in added_heads.labels])
     figure = go.Figure(
         go.Scatter(
-            x=[f"{label.n:,}" for label in found.labels],
+            x=[f"{label.n:,}" for label in added_heads.labels],
             y=mean,
             error_y={
-                "array": [label.high - label.mean for label in found.labels],
-                "arrayminus": [label.mean - label.low for label in found.labels],
+                "array": [label.high - label.mean for label in added_heads.labels],
+                "arrayminus": [label.mean - label.low for label in added_heads.labels],
                 "thickness": 2,
                 "width": 4,
             },

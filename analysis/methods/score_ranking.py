@@ -91,34 +91,34 @@ def simple_rankings(
     )
 
 
-def _headline(found: Comparison) -> tuple[str, str]:
-    return found.groups[0], headline_groups(found.groups)[-1]
+def _headline(comparison: Comparison) -> tuple[str, str]:
+    return comparison.groups[0], headline_groups(comparison.groups)[-1]
 
 
-def simple_sentence(found: Simple) -> str:
+def simple_sentence(simple: Simple) -> str:
     """How well length and group alone rank the answers."""
-    if found.length.reason:
+    if simple.length.reason:
         return ""
-    by_group = f", by the mean quality of their group alone {in_words(found.group)}" if found.group else ""
+    by_group = f", by the mean quality of their group alone {in_words(simple.group)}" if simple.group else ""
     return (
-        f"For comparison, all answers ranked by their length alone have a {METRICS[found.metric]} of "
-        f"{in_words(found.length)}{_within(found, 'length')}{by_group}."
+        f"For comparison, all answers ranked by their length alone have a {METRICS[simple.metric]} of "
+        f"{in_words(simple.length)}{_within(simple, 'length')}{by_group}."
     )
 
 
-def _within(found: Simple, name: str) -> str:
+def _within(simple: Simple, name: str) -> str:
     """The mean within groups, in brackets after the value over all answers; "" where it is undefined."""
-    own = found.within.get(name)
+    own = simple.within.get(name)
     return f" (mean within groups {in_words(own)})" if own is not None and not own.reason else ""
 
 
-def unnamed_note(found: Simple, methods: Sequence[str]) -> str:
+def unnamed_note(simple: Simple, methods: Sequence[str]) -> str:
     """Why methods that use the judge of facts are favoured; "" where none is there, or the judge knows every answer."""
-    if found.unnamed is None or not any("facts" in needs_of(method) for method in methods):
+    if simple.unnamed is None or not any("facts" in needs_of(method) for method in methods):
         return ""
     return joined(
-        f"{number(100 * found.share_unnamed, places=0)} % of the answers name nothing that the judge of facts knows. "
+        f"{number(100 * simple.share_unnamed, places=0)} % of the answers name nothing that the judge of facts knows. "
         "They agree with no sample by the same facts, and none of them is judged correct: this alone ranks all "
-        f"answers with a {METRICS[found.metric]} of {in_words(found.unnamed)}{_within(found, 'unnamed')}.",
+        f"answers with a {METRICS[simple.metric]} of {in_words(simple.unnamed)}{_within(simple, 'unnamed')}.",
         "So the methods marked “same facts” are favoured here, and cannot be compared with the others.",
     )

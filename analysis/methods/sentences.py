@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from analysis.answer_sets.sentences import joined, left_out, signed
+from analysis.answer_sets.sentences import joined, left_out, with_sign
 from analysis.intervals import LEAST
 from analysis.methods.ablations import Ablated
 from analysis.methods.agreement import Disagreement, MethodAgreement
@@ -30,19 +30,19 @@ from analysis.paper import published_errors, published_runtime
 from analysis.runs.own import needs_of
 from analysis.runs.timings import Cost
 from analysis.stats import METRICS, SMALLEST, Estimate, in_words, is_slight, sign_of
-from rauq.labels import number
+from rauq.labels import listed, number
 
 _PLACES = MappingProxyType({ALL: " over all answers", WITHIN: " within groups"})
 
 
-def comparison_sentences(found: Comparison, *, called: str = "methods") -> tuple[str, ...]:
+def comparison_sentences(comparison: Comparison, *, called: str = "methods") -> tuple[str, ...]:
     """RAUQ's place and the best among all answers and, where there are groups, by the mean within these."""
-    names = headline_groups(found.groups)
+    names = headline_groups(comparison.groups)
     return tuple(
         comparison_sentence(
-            found.methods,
-            found.of_group(name),
-            metric=found.metric,
+            comparison.methods,
+            comparison.of_group(name),
+            metric=comparison.metric,
             called=called,
             group=name if len(names) > 1 else "",
         )
@@ -74,23 +74,23 @@ def comparison_sentence(
     return f"{leader}, {in_words(estimates[best])}; RAUQ is {_ordinal(place)}, {in_words(estimates[own])}."
 
 
-def paired_sentences(found: Paired) -> tuple[str, ...]:
+def paired_sentences(paired: Paired) -> tuple[str, ...]:
     """How many methods RAUQ is better and worse than, over all answers and within groups, and what turns round."""
-    names = headline_groups(found.groups)
+    names = headline_groups(paired.groups)
     counted = [
-        paired_sentence(found.of_group(name), found.base, where=_PLACES[name] if len(names) > 1 else "")
+        paired_sentence(paired.of_group(name), paired.base, where=_PLACES[name] if len(names) > 1 else "")
         for name in names
     ]
-    return (*counted, *filter(None, [reversal_sentence(found)]))
+    return (*counted, *filter(None, [reversal_sentence(paired)]))
 
 
-def reversal_sentence(found: Paired) -> str:
+def reversal_sentence(paired: Paired) -> str:
     """The methods that rank worse than RAUQ over all answers and better within groups, or the other way round."""
     words = []
-    for method in reversals(found):
-        place = found.methods.index(method)
-        pooled, within = found.of_group(ALL)[place], found.of_group(WITHIN)[place]
-        words.append(f"{name_of(method)} ({_signed(pooled)} over all answers, {_signed(within)} within groups)")
+    for method in reversals(paired):
+        place = paired.methods.index(method)
+        pooled, within = paired.of_group(ALL)[place], paired.of_group(WITHIN)[place]
+        words.append(f"{name_of(method)} ({with_sign(pooled)} over all answers, {with_sign(within)} within groups)")
     if not words:
         return ""
     return f"The difference has the opposite sign within groups, both beyond noise: {'; '.join(words)}."
@@ -205,48 +205,48 @@ def _groups_left_out(found: Comparison | Sweep | Sequence[GroupControl]) -> list
     return [all(one.reason or one.no_interval for one in several) for several in each[2:]]
 
 
-def intervals_caption(found: Comparison) -> str:
+def intervals_caption(comparison: Comparison) -> str:
     """What a row of the figure and of the table shows."""
-    scale = "1 is the best ranking, 0 a random one" if found.metric == "prr" else "0.5 is a random ranking"
-    asked = f" answers to {found.questions:,} questions" if found.questions < found.answers else ""
-    return f"{METRICS[found.metric]} ({scale}) with 95 % intervals by question; n = {found.answers:,}{asked}."
+    scale = "1 is the best ranking, 0 a random one" if comparison.metric == "prr" else "0.5 is a random ranking"
+    asked = f" answers to {comparison.questions:,} questions" if comparison.questions < comparison.answers else ""
+    return f"{METRICS[comparison.metric]} ({scale}) with 95 % intervals by question; n = {comparison.answers:,}{asked}."
 
 
-def paired_caption(found: Paired) -> str:
+def paired_caption(paired: Paired) -> str:
     """What a difference shows."""
     return (
-        f"{name_of(found.base)} minus the other method, paired over the answers that have both: above 0 "
-        f"{name_of(found.base)} ranks better. 95 % intervals by question, not corrected for multiple comparisons."
+        f"{name_of(paired.base)} minus the other method, paired over the answers that have both: above 0 "
+        f"{name_of(paired.base)} ranks better. 95 % intervals by question, not corrected for multiple comparisons."
     )
 
 
-def rejections_caption(found: Rejections, *, at: float = 0.2) -> str:
+def rejections_caption(rejections: Rejections, *, at: float = 0.2) -> str:
     """Mean quality after rejecting a share of the answers by each of the methods."""
-    if found.n < 2:
-        few = f"only {found.n}" if found.n else "no"
+    if rejections.n < 2:
+        few = f"only {rejections.n}" if rejections.n else "no"
         return f"Rejection is undefined: {few} answer has a quality and an uncertainty by each of these methods."
-    place = min(int(at * found.n), len(found.curves[0].rejected) - 1)
-    first = found.curves[0]
+    place = min(int(at * rejections.n), len(rejections.curves[0].rejected) - 1)
+    first = rejections.curves[0]
     gains = [
         f"{name_of(method)} {number(curve.kept_quality[place], places=2)}"
-        for method, curve in zip(found.methods, found.curves, strict=True)
+        for method, curve in zip(rejections.methods, rejections.curves, strict=True)
     ]
     return joined(
-        f"Mean quality after rejecting the {100 * first.rejected[place]:.0f} % most uncertain of {found.n:,} answers: "
-        f"{', '.join(gains)}; oracle {number(first.oracle[place], places=2)}, random "
+        f"Mean quality after rejecting the {100 * first.rejected[place]:.0f} % most uncertain of {rejections.n:,} "
+        f"answers: {', '.join(gains)}; oracle {number(first.oracle[place], places=2)}, random "
         f"{number(first.random[place], places=2)}.",
-        left_out(found.excluded, missing="uncertainty by one of the methods"),
+        left_out(rejections.excluded, missing="uncertainty by one of the methods"),
     )
 
 
-def agreement_sentence(found: MethodAgreement, *, base: str = RAUQ) -> str:
+def agreement_sentence(agreement: MethodAgreement, *, base: str = RAUQ) -> str:
     """Which methods agree most and least with `base` about the order of the answers."""
-    if base not in found.methods:
+    if base not in agreement.methods:
         return f"{name_of(base)} is not among these methods."
-    own = found.methods.index(base)
+    own = agreement.methods.index(base)
     others = {
         method: value
-        for method, value in zip(found.methods, found.correlations[own], strict=True)
+        for method, value in zip(agreement.methods, agreement.correlations[own], strict=True)
         if method != base and not math.isnan(value)
     }
     if not others:
@@ -258,24 +258,26 @@ def agreement_sentence(found: MethodAgreement, *, base: str = RAUQ) -> str:
     return f"{name_of(base)} agrees most with {near} and least with {far}, by Spearman correlation."
 
 
-def disagreement_sentence(found: Disagreement, quality: np.ndarray, first: str, second: str) -> str:
+def disagreement_sentence(disagreement: Disagreement, quality: np.ndarray, first: str, second: str) -> str:
     """Mean quality of the answers on which the two methods disagree most."""
-    if not len(found.first_more_uncertain.rows):
+    if not len(disagreement.first_more_uncertain.rows):
         return (
-            f"{name_of(first)} and {name_of(second)} rank all {found.n:,} answers identically." if found.n > 1 else ""
+            f"{name_of(first)} and {name_of(second)} rank all {disagreement.n:,} answers identically."
+            if disagreement.n > 1
+            else ""
         )
     if np.isnan(quality).all():
         return "Which method ranks better where they disagree is undefined: no answer has a quality."
-    sides = ((first, found.first_more_uncertain), (second, found.second_more_uncertain))
+    sides = ((first, disagreement.first_more_uncertain), (second, disagreement.second_more_uncertain))
     words = [
         f"{number(_mean(quality[side.rows]), places=2)} for the {len(side.rows)} that {name_of(method)} ranks more "
         "uncertain"
         for method, side in sides
     ]
     return joined(
-        f"Mean quality where the ranks of {found.n:,} answers differ most: {words[0]}; {words[1]}; all answers "
+        f"Mean quality where the ranks of {disagreement.n:,} answers differ most: {words[0]}; {words[1]}; all answers "
         f"{number(_mean(quality), places=2)}. Lower is better for the method.",
-        left_out(found.excluded, missing="uncertainty by one of the methods"),
+        left_out(disagreement.excluded, missing="uncertainty by one of the methods"),
     )
 
 
@@ -362,7 +364,7 @@ def control_sentence(control: GroupControl, *, where: str = " here") -> str:
     tokens = "" if control.tokens == "all" else " on the fact tokens"
     metric = f"{'mean ' if control.group == WITHIN else ''}{METRICS[control.metric]}"
     return (
-        f"{_verdict(found)}{where}{tokens}: {_signed(found)} of {metric}, {with_own} with an answer's own attention "
+        f"{_verdict(found)}{where}{tokens}: {with_sign(found)} of {metric}, {with_own} with an answer's own attention "
         f"and {with_other} with another's, over {found.n:,} answers{_others(control)}."
     )
 
@@ -380,61 +382,57 @@ def control_caption(controls: tuple[GroupControl, ...]) -> str:
     )
 
 
-def sweep_sentence(found: Sweep) -> str:
+def sweep_sentence(sweep: Sweep) -> str:
     """Whether real attention ranks better than shuffled at the paper's alpha, over all answers and within groups."""
-    if found.best(ALL) is None:
-        return f"Undefined: {found.of_group(ALL)[0].reason}."
-    names = headline_groups(found.groups)
-    differences = [_at(found, "shuffled", name, found.paper_alpha) for name in names]
+    if sweep.best(ALL) is None:
+        return f"Undefined: {sweep.of_group(ALL)[0].reason}."
+    names = headline_groups(sweep.groups)
+    differences = [_at(sweep, "shuffled", name, sweep.paper_alpha) for name in names]
     places = [_PLACES[name] if len(names) > 1 else "" for name in names]
-    words = [f"{place} ({_signed(one)})" for place, one in zip(places, differences, strict=True)]
+    words = [f"{place} ({with_sign(one)})" for place, one in zip(places, differences, strict=True)]
     verdicts = [_than(difference) or "neither better nor worse" for difference in differences]
     more = " and" if verdicts[0] == verdicts[-1] else f", {verdicts[-1]}"
     return (
-        f"At the paper's alpha {found.paper_alpha:g} real attention ranks {verdicts[0]} than shuffled"
+        f"At the paper's alpha {sweep.paper_alpha:g} real attention ranks {verdicts[0]} than shuffled"
         f"{more.join(words)}."
     )
 
 
-def attention_sentences(found: Sweep) -> tuple[str, ...]:
+def attention_sentences(sweep: Sweep) -> tuple[str, ...]:
     """Whether real attention ranks better than shuffled, constant and none, over all answers and within groups."""
-    return tuple(filter(None, (_attention_sentence(found, name) for name in headline_groups(found.groups))))
+    return tuple(filter(None, (_attention_sentence(sweep, name) for name in headline_groups(sweep.groups))))
 
 
-def _attention_sentence(found: Sweep, group: str) -> str:
+def _attention_sentence(sweep: Sweep, group: str) -> str:
     """That at the paper's alpha and at the best one; "" where none is defined."""
-    best, paper = found.best(group), found.paper_alpha
+    best, paper = sweep.best(group), sweep.paper_alpha
     if best is None:
         return ""
-    metric = METRICS[found.metric]
-    values = {alpha: in_words(found.of_group(group)[found.alphas.index(alpha)]) for alpha in (paper, best)}
+    metric = METRICS[sweep.metric]
+    values = {alpha: in_words(sweep.of_group(group)[sweep.alphas.index(alpha)]) for alpha in (paper, best)}
     also = " and the best" if best == paper else ""
     at_paper = f"at alpha {paper:g} (the paper's{also}; {metric} {values[paper]})"
-    words = [f"{title_of(group).capitalize()}: {at_paper} real attention ranks {_against(found, group, paper)}"]
+    words = [f"{title_of(group).capitalize()}: {at_paper} real attention ranks {_against(sweep, group, paper)}"]
     if best != paper:
-        then = "attention is not used" if best == 1 else f"it ranks {_against(found, group, best)}"
+        then = "attention is not used" if best == 1 else f"it ranks {_against(sweep, group, best)}"
         words.append(f"at alpha {best:g} (the best, chosen by the labels; {values[best]}) {then}")
     return f"{'; '.join(words)}."
 
 
-def _at(found: Sweep, exchange: Exchange, group: str, alpha: float) -> Estimate:
+def _at(sweep: Sweep, exchange: Exchange, group: str, alpha: float) -> Estimate:
     """Real attention minus an exchanged one at one alpha."""
-    return found.under(exchange, group)[found.alphas.index(alpha)].difference
+    return sweep.under(exchange, group)[sweep.alphas.index(alpha)].difference
 
 
-def _against(found: Sweep, group: str, alpha: float) -> str:
+def _against(sweep: Sweep, group: str, alpha: float) -> str:
     """Than which other attention the real one ranks better, and than which it does not, each with its interval."""
-    others = {name: _at(found, name, group, alpha) for name in REPLACED}
+    others = {name: _at(sweep, name, group, alpha) for name in REPLACED}
     words = []
     for verdict in ("better", "negligibly better", "no better", "negligibly worse", "worse"):
-        names = [f"{name} ({_signed(one)})" for name, one in others.items() if _than(one) == verdict]
-        words += [f"{verdict} than {_listed(names)}"] if names else []
+        names = [f"{name} ({with_sign(one)})" for name, one in others.items() if _than(one) == verdict]
+        words += [f"{verdict} than {listed(names)}"] if names else []
     undefined = [name for name, one in others.items() if one.reason]
-    return ", ".join([*words, *([f"undefined beside {_listed(undefined)}"] if undefined else [])])
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return ", ".join([*words, *([f"undefined beside {listed(undefined)}"] if undefined else [])])
 
 
 def _than(real_minus_other: Estimate) -> str:
@@ -446,19 +444,12 @@ def _than(real_minus_other: Estimate) -> str:
     return {1: "better", -1: "worse", 0: "no better"}[sign_of(real_minus_other)]
 
 
-def _signed(found: Estimate) -> str:
-    """A difference with its interval, or why one of them is missing."""
-    if found.no_interval:
-        return f"{signed(found.value)} (no interval: {found.no_interval})"
-    return found.reason or f"{signed(found.value)} [{signed(found.low)}, {signed(found.high)}]"
-
-
-def ablation_note(found: Ablated) -> str:
+def ablation_note(ablated: Ablated) -> str:
     """What a table leaves out: answers used to choose heads, and rows whose layers the run does not keep."""
-    chosen = f"Heads were selected on {found.chosen_on:,} answers, which are excluded from these numbers."
-    missing = "; ".join(map(name_of, found.missing))
+    chosen = f"Heads were selected on {ablated.chosen_on:,} answers, which are excluded from these numbers."
+    missing = "; ".join(map(name_of, ablated.missing))
     return joined(
-        chosen if found.chosen_on else "",
+        chosen if ablated.chosen_on else "",
         f"Not computed, because the run does not store all of their layers: {missing}. Score it again with --layers "
         "all."
         if missing
@@ -466,13 +457,13 @@ def ablation_note(found: Ablated) -> str:
     )
 
 
-def _verdict(found: Estimate) -> str:
-    if found.no_interval:
+def _verdict(estimate: Estimate) -> str:
+    if estimate.no_interval:
         return "Whether attention matters cannot be said"
-    if is_slight(found):
+    if is_slight(estimate):
         return "Attention has a negligible effect"
     sides = {1: "Attention matters", -1: "Attention makes the ranking worse", 0: "No significant effect of attention"}
-    return sides[sign_of(found)]
+    return sides[sign_of(estimate)]
 
 
 def _others(control: GroupControl) -> str:

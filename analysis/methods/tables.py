@@ -19,7 +19,7 @@ from analysis.runs.timings import Cost
 from analysis.stats import METRICS, Estimate
 
 
-def methods_table(found: Comparison, costs: Sequence[Cost] = ()) -> pd.DataFrame:
+def methods_table(comparison: Comparison, costs: Sequence[Cost] = ()) -> pd.DataFrame:
     """As the paper lays it out: a row for each method; its metric in each group, their mean, mean rank and cost.
 
     Each metric with its 95 % interval (low, high) and its number of answers, in columns named as `WITH_INTERVAL`.
@@ -30,8 +30,9 @@ def methods_table(found: Comparison, costs: Sequence[Cost] = ()) -> pd.DataFrame
     measured = {cost.method: cost for cost in costs}
     return pd.DataFrame(
         [
-            {"method": name_of(method), **_values(found, row), "mean rank": rank} | _cost(method, measured.get(method))
-            for method, row, rank in zip(found.methods, found.estimates, found.mean_ranks, strict=True)
+            {"method": name_of(method), **_values(comparison, row), "mean rank": rank}
+            | _cost(method, measured.get(method))
+            for method, row, rank in zip(comparison.methods, comparison.estimates, comparison.mean_ranks, strict=True)
         ]
     )
 
@@ -40,10 +41,12 @@ WITH_INTERVAL = ("", ", low", ", high", ", answers")
 """What the heading of an estimate ends in, in the columns of its value, its interval and its number of answers."""
 
 
-def _values(found: Comparison, row: Sequence[Estimate]) -> dict[str, float]:
+def _values(comparison: Comparison, row: Sequence[Estimate]) -> dict[str, float]:
     """The estimates of a method by the heading of each group."""
-    metric = METRICS[found.metric]
-    headings = [f"mean {metric} within groups" if name == WITHIN else f"{metric} of {name}" for name in found.groups]
+    metric = METRICS[comparison.metric]
+    headings = [
+        f"mean {metric} within groups" if name == WITHIN else f"{metric} of {name}" for name in comparison.groups
+    ]
     return {
         f"{heading}{end}": cell
         for heading, one in zip(headings, row, strict=True)
@@ -51,15 +54,15 @@ def _values(found: Comparison, row: Sequence[Estimate]) -> dict[str, float]:
     }
 
 
-def comparison_table(found: Comparison) -> pd.DataFrame:
+def comparison_table(comparison: Comparison) -> pd.DataFrame:
     """A row for each method in each group, the mean within groups among them, with the interval."""
-    return pd.DataFrame(_grid(found.methods, found.groups, found.estimates, name=found.metric))
+    return pd.DataFrame(_grid(comparison.methods, comparison.groups, comparison.estimates, name=comparison.metric))
 
 
-def paired_table(found: Paired) -> pd.DataFrame:
+def paired_table(paired: Paired) -> pd.DataFrame:
     """A row for each method in each group, the mean within groups among them: RAUQ minus it, with the interval."""
-    rows = _grid(found.methods, found.groups, found.differences, name="difference")
-    return pd.DataFrame([{"base": name_of(found.base), **row} for row in rows])
+    rows = _grid(paired.methods, paired.groups, paired.differences, name="difference")
+    return pd.DataFrame([{"base": name_of(paired.base), **row} for row in rows])
 
 
 def ranking_table(
@@ -94,37 +97,39 @@ def _ranked(group: str, method: str, estimates: Sequence[Estimate]) -> dict[str,
     return {"group": group, "method": name_of(method), **counts, **cells, **missing}
 
 
-def rejections_table(found: Rejections) -> pd.DataFrame:
+def rejections_table(rejections: Rejections) -> pd.DataFrame:
     """A row for each share of answers that is rejected: mean quality of the rest under each method."""
-    if not found.curves:
+    if not rejections.curves:
         return pd.DataFrame()
-    first = found.curves[0]
-    kept = {name_of(method): curve.kept_quality for method, curve in zip(found.methods, found.curves, strict=True)}
+    first = rejections.curves[0]
+    kept = {
+        name_of(method): curve.kept_quality for method, curve in zip(rejections.methods, rejections.curves, strict=True)
+    }
     return pd.DataFrame({"rejected": first.rejected, **kept, "oracle": first.oracle, "random": first.random})
 
 
-def agreement_table(found: MethodAgreement) -> pd.DataFrame:
+def agreement_table(agreement: MethodAgreement) -> pd.DataFrame:
     """A row for each two methods: Spearman's correlation of their uncertainties, and the answers that have both."""
-    pairs = [(row, column) for column in range(len(found.methods)) for row in range(column)]
+    pairs = [(row, column) for column in range(len(agreement.methods)) for row in range(column)]
     return pd.DataFrame(
         [
             {
-                "method": name_of(found.methods[row]),
-                "other": name_of(found.methods[column]),
-                "spearman": found.correlations[row, column],
-                "answers": int(found.counts[row, column]),
+                "method": name_of(agreement.methods[row]),
+                "other": name_of(agreement.methods[column]),
+                "spearman": agreement.correlations[row, column],
+                "answers": int(agreement.counts[row, column]),
             }
             for row, column in pairs
         ]
     )
 
 
-def disagreement_table(found: Disagreement, answers: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
+def disagreement_table(disagreement: Disagreement, answers: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
     """A row for each answer on either side; `answers` are those that the methods `first` and `second` were ranked on.
 
     The index is the answer's position among them.
     """
-    sides = ((first, found.first_more_uncertain), (second, found.second_more_uncertain))
+    sides = ((first, disagreement.first_more_uncertain), (second, disagreement.second_more_uncertain))
     return pd.concat([_ranked_answers(side, answers, method, (first, second)) for method, side in sides])
 
 
@@ -135,17 +140,17 @@ def errors_table(found: ErrorAnalysis, method: str) -> pd.DataFrame:
     return pd.DataFrame([{"method": name_of(method), "uncertainty": name, **_shares(end, kinds)} for name, end in ends])
 
 
-def added_heads_table(found: AddedHeads) -> pd.DataFrame:
+def added_heads_table(added_heads: AddedHeads) -> pd.DataFrame:
     """A row for each addition to RAUQ: PRR within groups with it minus that of RAUQ alone, with the interval."""
     rows = [
-        {"added to RAUQ": ADDED_NAMES[name].format(k=found.k), **_estimate(one)}
-        for name, one in found.differences.items()
+        {"added to RAUQ": ADDED_NAMES[name].format(k=added_heads.k), **_estimate(one)}
+        for name, one in added_heads.differences.items()
     ]
-    return pd.DataFrame(rows or [{"added to RAUQ": "nothing", **_estimate(found.rauq)}])
+    return pd.DataFrame(rows or [{"added to RAUQ": "nothing", **_estimate(added_heads.rauq)}])
 
 
-def _estimate(found: Estimate) -> dict[str, object]:
-    return {"difference": found.value, "low": found.low, "high": found.high, **found.missing}
+def _estimate(estimate: Estimate) -> dict[str, object]:
+    return {"difference": estimate.value, "low": estimate.low, "high": estimate.high, **estimate.missing}
 
 
 def _grid(
@@ -205,36 +210,36 @@ def _shares(end: End, kinds: Sequence[str]) -> dict[str, object]:
     return {"answers": end.n, "erroneous": end.erroneous, "percent erroneous": 100 * end.share, **shares}
 
 
-def ablation_table(found: Ablated) -> pd.DataFrame:
+def ablation_table(ablated: Ablated) -> pd.DataFrame:
     """As the paper lays it out: a row for each variant; its metric in each group and their mean, with intervals."""
-    compared = found.comparison
+    compared = ablated.comparison
     return pd.DataFrame(
         [
-            {found.ablation.title.lower(): name_of(method), **_values(compared, row)}
+            {ablated.ablation.title.lower(): name_of(method), **_values(compared, row)}
             for method, row in zip(compared.methods, compared.estimates, strict=True)
         ]
     )
 
 
-def sweep_table(found: Sweep) -> pd.DataFrame:
+def sweep_table(sweep: Sweep) -> pd.DataFrame:
     """A row for each attention at each alpha in each group: the metric, and that of real attention minus it."""
     return pd.DataFrame(
         [
-            {"alignment": found.alignment, "signal": found.signal, "group": group, "attention": name}
-            | {"alpha": alpha, "paper": alpha == found.paper_alpha}
-            | _cells(found.metric, one)
+            {"alignment": sweep.alignment, "signal": sweep.signal, "group": group, "attention": name}
+            | {"alpha": alpha, "paper": alpha == sweep.paper_alpha}
+            | _cells(sweep.metric, one)
             | minus
-            for group in found.groups
-            for name, curve in _curves(found, group)
-            for alpha, (one, minus) in zip(found.alphas, curve, strict=True)
+            for group in sweep.groups
+            for name, curve in _curves(sweep, group)
+            for alpha, (one, minus) in zip(sweep.alphas, curve, strict=True)
         ]
     )
 
 
-def _curves(found: Sweep, group: str) -> list[tuple[str, list[tuple[Estimate, dict[str, float]]]]]:
+def _curves(sweep: Sweep, group: str) -> list[tuple[str, list[tuple[Estimate, dict[str, float]]]]]:
     """The estimates at every alpha by attention, each with what real attention is above it."""
-    real = [(one, _above(None)) for one in found.of_group(group)]
-    others = [(name, [(one.estimate, _above(one.difference)) for one in found.under(name, group)]) for name in REPLACED]
+    real = [(one, _above(None)) for one in sweep.of_group(group)]
+    others = [(name, [(one.estimate, _above(one.difference)) for one in sweep.under(name, group)]) for name in REPLACED]
     return [("real", real), *others]
 
 
@@ -257,6 +262,6 @@ def control_table(controls: Sequence[GroupControl]) -> pd.DataFrame:
     )
 
 
-def _cells(name: str, one: Estimate) -> dict[str, object]:
-    interval = {name: one.value, "low": one.low, "high": one.high}
-    return interval | {"answers": one.n, "excluded": one.excluded, **one.missing}
+def _cells(name: str, estimate: Estimate) -> dict[str, object]:
+    interval = {name: estimate.value, "low": estimate.low, "high": estimate.high}
+    return interval | {"answers": estimate.n, "excluded": estimate.excluded, **estimate.missing}

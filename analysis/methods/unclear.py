@@ -55,8 +55,8 @@ def _comparison_bounds_sentence(bounds: UnclearBounds[Comparison], group: str, f
     best = [int(place) for place in np.flatnonzero(marks(found.of_group(group)) == 1)[:1]] if found else []
     shown = list(dict.fromkeys([*best, own]))
 
-    def in_words(one: Comparison) -> str:
-        values = one.of_group(group)
+    def in_words(comparison: Comparison) -> str:
+        values = comparison.of_group(group)
         return ", ".join(f"{name_of(methods[place])} {number(values[place].value, places=2)}" for place in shown)
 
     return bounds_sentence(f"{METRICS[bounds.correct.metric]} {_PLACES[group]}", bounds.of(in_words))

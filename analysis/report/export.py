@@ -371,4 +371,3 @@ _WRITERS: Mapping[str, Callable[[Run, pa.Table, Path], None]] = MappingProxyType
         "mlflow": _write_mlflow,
     }
 )
-FORMATS = tuple(_WRITERS)

@@ -67,12 +67,12 @@ def write_pictures(drawings: Sequence[Drawing], folder: Path) -> str:
     return ""
 
 
-def method_drawings(found: MethodResults) -> tuple[Drawing, ...]:
+def method_drawings(results: MethodResults) -> tuple[Drawing, ...]:
     """All of them, on a light page."""
-    return (*_rankings(found), *_changed(found), *_answers(found))
+    return (*_rankings(results), *_changed(results), *_answers(results))
 
 
-def _rankings(found: MethodResults) -> tuple[Drawing, ...]:
+def _rankings(results: MethodResults) -> tuple[Drawing, ...]:
     return (
         *(
             Drawing(
@@ -86,7 +86,7 @@ def _rankings(found: MethodResults) -> tuple[Drawing, ...]:
                 ),
                 method_intervals(comparison.methods, comparison.headline, metric=comparison.metric),
             )
-            for comparison in found.comparisons
+            for comparison in results.comparisons
         ),
         *(
             Drawing(
@@ -103,19 +103,19 @@ def _rankings(found: MethodResults) -> tuple[Drawing, ...]:
                     metric=comparison.metric,
                 ),
             )
-            for comparison in found.comparisons
+            for comparison in results.comparisons
             if comparison.paired is not None
         ),
         Drawing(
             "rejection",
             "Rejection",
-            method_sentences.rejections_caption(found.rejections),
-            rejection_curves(found.rejections),
+            method_sentences.rejections_caption(results.rejections),
+            rejection_curves(results.rejections),
         ),
     )
 
 
-def _changed(found: MethodResults) -> tuple[Drawing, ...]:
+def _changed(results: MethodResults) -> tuple[Drawing, ...]:
     return (
         *(
             Drawing(
@@ -124,7 +124,7 @@ def _changed(found: MethodResults) -> tuple[Drawing, ...]:
                 joined(method_sentences.sweep_sentence(sweep), *method_sentences.attention_sentences(sweep)),
                 alpha_sweep(sweep),
             )
-            for sweep in found.sweeps
+            for sweep in results.sweeps
             if sweep.alignment == "predicting"  # the table has the others
         ),
         *(
@@ -134,7 +134,7 @@ def _changed(found: MethodResults) -> tuple[Drawing, ...]:
                 method_sentences.within_note(sweep),
                 alpha_groups(sweep),
             )
-            for sweep in found.sweeps
+            for sweep in results.sweeps
             if sweep.alignment == "predicting" and len(sweep.groups) > 1
         ),
         *(
@@ -148,55 +148,55 @@ def _changed(found: MethodResults) -> tuple[Drawing, ...]:
                 ),
                 control_differences(own),
             )
-            for own in found.controls
+            for own in results.controls
         ),
     )
 
 
-def _answers(found: MethodResults) -> tuple[Drawing, ...]:
+def _answers(results: MethodResults) -> tuple[Drawing, ...]:
     return (
         Drawing(
             "score-and-quality",
-            f"Score and quality: {name_of(found.method)}",
+            f"Score and quality: {name_of(results.method)}",
             "Each answer, and the mean quality by decile of the uncertainty.",
-            quality_bins_chart(found.bins, title="uncertainty", colour=UNCERTAINTY),
+            quality_bins_chart(results.bins, title="uncertainty", colour=UNCERTAINTY),
         ),
         Drawing(
             "agreement-of-methods",
             "Agreement of methods",
-            method_sentences.agreement_sentence(found.agreement, base=found.method),
-            agreement_map(found.agreement),
+            method_sentences.agreement_sentence(results.agreement, base=results.method),
+            agreement_map(results.agreement),
         ),
     )
 
 
-def drawings(found: Results) -> tuple[Drawing, ...]:
+def drawings(results: Results) -> tuple[Drawing, ...]:
     """All figures, the paper's first, on a light page."""
-    return (*_papers(found), *_over_layers(found), *_beyond(found), *method_drawings(found.methods))
+    return (*_papers(results), *_over_layers(results), *_beyond(results), *method_drawings(results.methods))
 
 
-def _papers(found: Results) -> tuple[Drawing, ...]:
-    layer, tokens = found.layer, found.settings.tokens
-    texts = list(found.run.answers["answer"].iloc[found.shown.rows])
-    distances = with_enough(found.offset_gaps, OFFSETS)
+def _papers(results: Results) -> tuple[Drawing, ...]:
+    layer, tokens = results.layer, results.settings.tokens
+    texts = list(results.run.answers["answer"].iloc[results.shown.rows])
+    distances = with_enough(results.offset_gaps, OFFSETS)
     return (
         Drawing(
             "best-and-worst",
             f"Best and worst answers, layer {layer}",
-            answer_set_sentences.best_and_worst_caption(found.shown, layer, tokens=tokens),
-            best_and_worst_map(found.shown, texts),
+            answer_set_sentences.best_and_worst_caption(results.shown, layer, tokens=tokens),
+            best_and_worst_map(results.shown, texts),
         ),
         Drawing(
             "correct-and-incorrect",
             f"Correct vs incorrect answers, layer {layer}",
-            answer_set_sentences.gap_caption(found.gaps, found.row, found.thresholds, tokens=tokens),
-            gap_distributions(found.gaps, found.row),
+            answer_set_sentences.gap_caption(results.gaps, results.row, results.thresholds, tokens=tokens),
+            gap_distributions(results.gaps, results.row),
         ),
         Drawing(
             "quality-by-attention",
             f"Quality and attention, layer {layer}",
-            answer_set_sentences.bins_caption(found.bins, found.correlations),
-            quality_bins_chart(found.bins, title="attention of the selected head"),
+            answer_set_sentences.bins_caption(results.bins, results.correlations),
+            quality_bins_chart(results.bins, title="attention of the selected head"),
         ),
         Drawing(
             "preceding-tokens",
@@ -211,79 +211,81 @@ def _papers(found: Results) -> tuple[Drawing, ...]:
     )
 
 
-def _over_layers(found: Results) -> tuple[Drawing, ...]:
-    layers = found.run.answerer.layers
+def _over_layers(results: Results) -> tuple[Drawing, ...]:
+    layers = results.run.answerer.layers
     return (
         Drawing(
             "every-layer",
             "Correct vs incorrect answers, all layers",
             "The selected head of each layer, each on its own scale. Boxes: interquartile range; whiskers: 90 %; "
             "dashed: mean. The difference of the means is bold if its interval excludes 0.",
-            gap_grid(found.gaps.picked, layers),
+            gap_grid(results.gaps.picked, layers),
         ),
         Drawing(
             "layer-gaps",
             "Correct minus incorrect, all layers",
-            answer_set_sentences.sides_sentence(found.gaps.picked, found.row, found.thresholds),
-            gap_lines(found.gaps, layers, name="layer"),
+            answer_set_sentences.sides_sentence(results.gaps.picked, results.row, results.thresholds),
+            gap_lines(results.gaps, layers, name="layer"),
         ),
     )
 
 
-def _beyond(found: Results) -> tuple[Drawing, ...]:
-    layers = found.run.answerer.layers
+def _beyond(results: Results) -> tuple[Drawing, ...]:
+    layers = results.run.answerer.layers
     return (
         Drawing(
             "picked-heads",
             "Selected heads",
             answer_set_sentences.joined(
-                answer_set_sentences.selected_heads_caption(found.picked),
-                answer_set_sentences.agreement_caption(found.agreement),
-                found.picks_note,
+                answer_set_sentences.selected_heads_caption(results.picked),
+                answer_set_sentences.agreement_caption(results.agreement),
+                results.picks_note,
             ),
-            selected_heads_map(found.picked),
+            selected_heads_map(results.picked),
         ),
         Drawing(
             "separation",
             "Heads: correct vs incorrect within groups",
             joined(
-                f"{answer_set_sentences.about_separation(found.separation, found.same_length, layers)}.",
-                answer_set_sentences.separation_caption(found.separation),
-                answer_set_sentences.groups_caption(found.separation.labelled),
+                f"{answer_set_sentences.about_separation(results.separation, results.same_length, layers)}.",
+                answer_set_sentences.separation_caption(results.separation),
+                answer_set_sentences.groups_caption(results.separation.labelled),
             ),
             head_map(
-                found.separation,
+                results.separation,
                 layers,
-                used=found.run.used_layers,
-                selected=found.picked.of_layers(found.run.used_layers),
+                used=results.run.used_layers,
+                selected=results.picked.of_layers(results.run.used_layers),
             ),
         ),
         Drawing(
             "added-heads",
             "RAUQ + heads: ours, not the paper's",
             joined(
-                added_heads_sentence(found.added_heads),
-                added_heads_caption(found.added_heads),
-                chosen_sentence(found.added_heads),
+                added_heads_sentence(results.added_heads),
+                added_heads_caption(results.added_heads),
+                chosen_sentence(results.added_heads),
             ),
-            added_heads_chart(found.added_heads),
+            added_heads_chart(results.added_heads),
         ),
         Drawing(
             "added-heads-labels",
             "RAUQ + heads by number of labelled answers",
             "Mean difference to RAUQ alone, with the range of ten draws of labelled answers that choose the heads.",
-            labels_chart(found.added_heads),
+            labels_chart(results.added_heads),
         ),
         Drawing(
             "score-meaning",
             "What a score means",
-            answer_set_sentences.calibration_caption(found.calibration),
-            calibration_chart(found.calibration),
+            answer_set_sentences.calibration_caption(results.calibration),
+            calibration_chart(results.calibration),
         ),
         Drawing(
             "token-signals",
             "Which signal finds the wrong tokens",
-            joined(detection_sentence(found.tokens), place_sentence(found.tokens), detection_caption(found.tokens)),
-            signals_chart(found.tokens),
+            joined(
+                detection_sentence(results.tokens), place_sentence(results.tokens), detection_caption(results.tokens)
+            ),
+            signals_chart(results.tokens),
         ),
     )

@@ -170,11 +170,11 @@ class Table(NamedTuple):
         return shown.drop(columns=[name for name in ("undefined", "no interval") if not shown.get(name, _SAID).any()])
 
 
-def report_tables(found: Results) -> tuple[Table, ...]:
+def report_tables(results: Results) -> tuple[Table, ...]:
     """All tables of a report that are shown."""
-    run, layers = found.run, found.run.answerer.layers
+    run, layers = results.run, results.run.answerer.layers
     failed = [run.examples[number].group for number in run.failures["number"]]
-    limits, brackets = found.thresholds, "Low and high: 95 % interval by question."
+    limits, brackets = results.thresholds, "Low and high: 95 % interval by question."
     return (
         Table(
             "summary",
@@ -187,60 +187,60 @@ def report_tables(found: Results) -> tuple[Table, ...]:
             "picked_heads",
             "Selected heads",
             "The most frequent heads of each layer, and the percent of answers in which they are selected.",
-            answer_set_tables.selected_heads_table(found.picked),
+            answer_set_tables.selected_heads_table(results.picked),
         ),
         Table(
             "agreement",
             "Selected heads across groups",
             "The most frequent head over all answers, and the percent of each group in which it is selected.",
-            answer_set_tables.agreement_table(found.agreement),
+            answer_set_tables.agreement_table(results.agreement),
         ),
         Table(
             "gaps",
             "Correct vs incorrect, all layers",
             f"Percentages are relative to the mean of incorrect answers. {brackets}",
-            answer_set_tables.gap_table(found.gaps, layers, name="layer"),
+            answer_set_tables.gap_table(results.gaps, layers, name="layer"),
         ),
         Table(
             "offsets",
-            f"Attention by distance, layer {found.layer}",
+            f"Attention by distance, layer {results.layer}",
             f"The 1st to 6th preceding token. {brackets}",
-            answer_set_tables.gap_table(found.offset_gaps, OFFSETS, name="preceding token"),
+            answer_set_tables.gap_table(results.offset_gaps, OFFSETS, name="preceding token"),
         ),
         Table(
             "separation",
             "Heads: correct vs incorrect within groups",
             f"ROC-AUC of mean attention within groups, the first {_MOST_SHOWN} of all heads.",
-            answer_set_tables.separation_table(found.separation, layers),
+            answer_set_tables.separation_table(results.separation, layers),
             rows=_MOST_SHOWN,
         ),
         Table(
             "added_heads",
             "RAUQ + heads",
-            f"{added_heads_caption(found.added_heads)} PRR within groups minus that of RAUQ alone.",
-            methods_tables.added_heads_table(found.added_heads),
+            f"{added_heads_caption(results.added_heads)} PRR within groups minus that of RAUQ alone.",
+            methods_tables.added_heads_table(results.added_heads),
         ),
-        Table("tokens", "Wrong tokens", token_sentences.table_caption(found.tokens), detection_table(found.tokens)),
+        Table("tokens", "Wrong tokens", token_sentences.table_caption(results.tokens), detection_table(results.tokens)),
     )
 
 
-def answers_frame(found: Results) -> pd.DataFrame:
+def answers_frame(results: Results) -> pd.DataFrame:
     """A row for each answer, with its texts, and with what methods gave that this version does not have."""
-    return found.run.answers[[*_OF_ANSWERS, *found.run.reasons]]
+    return results.run.answers[[*_OF_ANSWERS, *results.run.reasons]]
 
 
 _MOST_METHODS = 20
 
 
-def method_tables(run: Run, found: MethodResults) -> tuple[Table, ...]:
+def method_tables(run: Run, results: MethodResults) -> tuple[Table, ...]:
     """All of them; those of hundreds of rows are shown in part."""
-    return (*_rankings(found), *_changed(found), *_answers(run, found))
+    return (*_rankings(results), *_changed(results), *_answers(run, results))
 
 
-def _rankings(found: MethodResults) -> tuple[Table, ...]:
+def _rankings(results: MethodResults) -> tuple[Table, ...]:
     return tuple(
         table
-        for one, bounds in zip(found.comparisons, found.bounds, strict=True)
+        for one, bounds in zip(results.comparisons, results.bounds, strict=True)
         for table in (
             Table(
                 f"methods_{one.metric}",
@@ -248,9 +248,9 @@ def _rankings(found: MethodResults) -> tuple[Table, ...]:
                 joined(
                     sentences.intervals_caption(one),
                     sentences.within_note(one),
-                    sentences.charges_note(found.costs),
+                    sentences.charges_note(results.costs),
                 ),
-                with_bounds(methods_tables.methods_table(one, found.costs), bounds),
+                with_bounds(methods_tables.methods_table(one, results.costs), bounds),
             ),
             Table(
                 f"methods_{one.metric}_intervals",
@@ -276,13 +276,13 @@ def _rankings(found: MethodResults) -> tuple[Table, ...]:
     )
 
 
-def _changed(found: MethodResults) -> tuple[Table, ...]:
+def _changed(results: MethodResults) -> tuple[Table, ...]:
     return (
         Table(
             "alpha",
             "RAUQ over alpha",
             "Both signals under both alignments, with real, shuffled, constant and no attention.",
-            pd.concat([methods_tables.sweep_table(sweep) for sweep in found.sweeps], ignore_index=True),
+            pd.concat([methods_tables.sweep_table(sweep) for sweep in results.sweeps], ignore_index=True),
             rows=_MOST_METHODS,
         ),
         *(
@@ -292,7 +292,7 @@ def _changed(found: MethodResults) -> tuple[Table, ...]:
                 joined(sentences.intervals_caption(one.comparison), sentences.ablation_note(one)),
                 methods_tables.ablation_table(one),
             )
-            for one in found.ablated
+            for one in results.ablated
         ),
         *(
             Table(
@@ -301,37 +301,37 @@ def _changed(found: MethodResults) -> tuple[Table, ...]:
                 joined(*sentences.control_sentences(own)),
                 methods_tables.control_table(own),
             )
-            for own in found.controls
+            for own in results.controls
         ),
     )
 
 
-def _answers(run: Run, found: MethodResults) -> tuple[Table, ...]:
+def _answers(run: Run, results: MethodResults) -> tuple[Table, ...]:
     quality = run.answers["quality"].to_numpy(dtype=float)
     return (
         Table(
             "agreement_of_methods",
             "Agreement of methods",
-            sentences.agreement_sentence(found.agreement, base=found.method),
-            methods_tables.agreement_table(found.agreement),
+            sentences.agreement_sentence(results.agreement, base=results.method),
+            methods_tables.agreement_table(results.agreement),
             rows=_MOST_METHODS,
         ),
         Table(
             "disagreement",
-            f"Where {name_of(found.method)} and {name_of(found.other)} disagree most",
-            sentences.disagreement_sentence(found.apart, quality, found.method, found.other),
-            methods_tables.disagreement_table(found.apart, run.answers, found.method, found.other),
+            f"Where {name_of(results.method)} and {name_of(results.other)} disagree most",
+            sentences.disagreement_sentence(results.apart, quality, results.method, results.other),
+            methods_tables.disagreement_table(results.apart, run.answers, results.method, results.other),
             rows=_MOST_METHODS,
         ),
         Table(
             "errors",
             "Error analysis",
             joined(
-                sentences.errors_sentence(found.errors[found.method], found.method),
-                sentences.errors_note(found.errors[found.method]),
+                sentences.errors_sentence(results.errors[results.method], results.method),
+                sentences.errors_note(results.errors[results.method]),
             ),
             pd.concat(
-                [methods_tables.errors_table(one, method) for method, one in found.errors.items()], ignore_index=True
+                [methods_tables.errors_table(one, method) for method, one in results.errors.items()], ignore_index=True
             ),
         ),
     )
@@ -339,7 +339,7 @@ def _answers(run: Run, found: MethodResults) -> tuple[Table, ...]:
 
 def published_table() -> Table:
     """The paper's methods by task, of each of its models."""
-    shown = [one for one in paper.published_tables() if one.topic == "methods by task"]
+    shown = [table for table in paper.published_tables() if table.topic == "methods by task"]
     frames = [
         paper.published(one.table, one.model)
         .drop(columns="method")

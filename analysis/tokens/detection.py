@@ -198,31 +198,31 @@ def _at(masks: Sequence[np.ndarray], answer: np.ndarray, position: np.ndarray) -
 
 
 def _signals_in(
-    one: Batch, places: np.ndarray, collapse: Sequence[np.ndarray], settings: Settings, marks: Sequence[Marks]
+    batch: Batch, places: np.ndarray, collapse: Sequence[np.ndarray], settings: Settings, marks: Sequence[Marks]
 ) -> tuple[np.ndarray, ...]:
     """Answers (t,), positions (t,), signals (t, 4) and heads (t, L', H) of the t tokens of one batch that count."""
-    empty = np.zeros(len(places), dtype=bool) if one.empty is None else one.empty
+    empty = np.zeros(len(places), dtype=bool) if batch.empty is None else batch.empty
     shown = [marks[place].shown[1:] & ~none for place, none in zip(places, empty, strict=True)]
     kept = [np.flatnonzero(mask) + 1 for mask in shown]
     row = np.repeat(np.arange(len(places)), [len(tokens) for tokens in kept])
     token = np.concatenate([*kept, np.zeros(0)]).astype(np.int64)
-    heads = 1 - one.attention[row, :, :, token - 1].astype(np.float32)  # (t, L', H)
+    heads = 1 - batch.attention[row, :, :, token - 1].astype(np.float32)  # (t, L', H)
     signals = [
         np.concatenate([*(own[tokens] for own, tokens in zip(collapse, kept, strict=True)), np.zeros(0)]),
-        -np.expm1(one.logprobs[row, token]),
-        one.entropies[row, token],
-        _of_selected_head(one, heads, row, settings),
+        -np.expm1(batch.logprobs[row, token]),
+        batch.entropies[row, token],
+        _of_selected_head(batch, heads, row, settings),
     ]
     return places[row], token, np.stack(signals, axis=-1), heads
 
 
-def _of_selected_head(one: Batch, heads: np.ndarray, row: np.ndarray, settings: Settings) -> np.ndarray:
+def _of_selected_head(batch: Batch, heads: np.ndarray, row: np.ndarray, settings: Settings) -> np.ndarray:
     """The signal (t,) of the head that gives the score; nan where no single one does."""
-    found = score_many(one, settings)
-    inside = np.isin(found.layer, found.layers)
-    column = np.where(inside, np.searchsorted(found.layers, found.layer), 0)
-    head = np.where(inside, found.heads[np.arange(len(column)), column], -1)
-    layer = one.rows(found.layers)[column]
+    scores = score_many(batch, settings)
+    inside = np.isin(scores.layer, scores.layers)
+    column = np.where(inside, np.searchsorted(scores.layers, scores.layer), 0)
+    head = np.where(inside, scores.heads[np.arange(len(column)), column], -1)
+    layer = batch.rows(scores.layers)[column]
     values = heads[np.arange(len(row)), layer[row], np.maximum(head[row], 0)]
     return np.where(head[row] < 0, np.nan, values)
 
@@ -379,7 +379,7 @@ def _at_place(values: np.ndarray, place: _Places, cluster: np.ndarray) -> Estima
     if min(counted.correct.sum(), (~counted.correct).sum()) < LEAST:
         reason = f"fewer than {LEAST} wrong or correct facts begin at one position of answers of one group"
         return Estimate(math.nan, math.nan, math.nan, n, 0, reason)
-    found = areas_with_interval(-own, counted)
-    value, low, high = (float(one[0]) for one in (found.value, found.low, found.high))
+    intervals = areas_with_interval(-own, counted)
+    value, low, high = (float(one[0]) for one in (intervals.value, intervals.low, intervals.high))
     few = f"fewer than {LEAST_FOR_INTERVAL} questions have a wrong or a correct fact" if math.isnan(low) else ""
     return Estimate(value, low, high, n, len(place.rows) - n, no_interval=few)

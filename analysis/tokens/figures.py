@@ -14,18 +14,18 @@ _LOOKS: dict[Signal, tuple[str, str]] = {
 }
 
 
-def signals_chart(found: Detection, *, dark: bool = False) -> go.Figure:
+def signals_chart(detection: Detection, *, dark: bool = False) -> go.Figure:
     """ROC-AUC of each signal, a panel for each comparison; chance is 0.5."""
-    reason = undefined_reason(found)
-    panels = {} if reason else {COMPARISON_NAMES[one]: _rows(found, one) for one in COMPARISONS}
+    reason = undefined_reason(detection)
+    panels = {} if reason else {COMPARISON_NAMES[one]: _rows(detection, one) for one in COMPARISONS}
     figure = interval_panels(panels or {"": []}, title="ROC-AUC", reference=0.5, reason=reason, dark=dark)
     return figure.update_xaxes(matches="x")
 
 
-def _rows(found: Detection, comparison: Comparison) -> list[Row]:
+def _rows(detection: Detection, comparison: Comparison) -> list[Row]:
     return [
         Row(SIGNAL_NAMES[signal], _auc(own, comparison), *_LOOKS.get(signal, (QUIET, "circle")))
-        for signal, own in zip(SIGNALS, found.found, strict=True)
+        for signal, own in zip(SIGNALS, detection.found, strict=True)
     ]
 
 

@@ -36,16 +36,16 @@ COMPARISON_NAMES = MappingProxyType[Comparison, str](
 )
 
 
-def undefined_reason(found: Detection) -> str:
+def undefined_reason(detection: Detection) -> str:
     """Why no signal can be judged; "" where one can."""
-    return "" if any(not own.wrong.auc.reason for own in found.found) else found.found[0].wrong.auc.reason
+    return "" if any(not own.wrong.auc.reason for own in detection.found) else detection.found[0].wrong.auc.reason
 
 
-def detection_sentence(found: Detection) -> str:
+def detection_sentence(detection: Detection) -> str:
     """Which signal ranks wrong tokens best, and whether it does more than find facts."""
-    if reason := undefined_reason(found):
+    if reason := undefined_reason(detection):
         return f"No signal can be judged: {reason}."
-    best, own = _highest(found, lambda one: one.wrong.auc)
+    best, own = _highest(detection, lambda one: one.wrong.auc)
     start = f"Wrong tokens are ranked best by {best}: ROC-AUC {_value(own.wrong.auc)}"
     if (right := own.right.auc).reason:
         return f"{start}."
@@ -54,26 +54,26 @@ def detection_sentence(found: Detection) -> str:
     return f"{start}; but correct facts as high, {_value(right)}: it finds facts rather than errors."
 
 
-def _value(found: Estimate) -> str:
-    return number(found.value, places=2)
+def _value(estimate: Estimate) -> str:
+    return number(estimate.value, places=2)
 
 
-def _highest(found: Detection, metric: Callable[[Found], Estimate]) -> tuple[str, Found]:
+def _highest(detection: Detection, metric: Callable[[Found], Estimate]) -> tuple[str, Found]:
     """The signal that is highest by an estimate, as a sentence calls it, and what it finds."""
 
     def value(place: int) -> float:
-        one = metric(found.found[place])
+        one = metric(detection.found[place])
         return -1.0 if one.reason else one.value
 
     place = max(range(len(SIGNALS)), key=value)
-    return _IN_A_SENTENCE[SIGNALS[place]], found.found[place]
+    return _IN_A_SENTENCE[SIGNALS[place]], detection.found[place]
 
 
-def place_sentence(found: Detection) -> str:
+def place_sentence(detection: Detection) -> str:
     """Which signal tells wrong facts from correct ones at the same place; "" where nothing can be judged."""
-    if undefined_reason(found):
+    if undefined_reason(detection):
         return ""
-    best, own = _highest(found, lambda one: one.place)
+    best, own = _highest(detection, lambda one: one.place)
     if own.place.reason:
         return f"Wrong and correct facts cannot be compared: {own.place.reason}."
     if own.place.low > 0.5:  # chance
@@ -81,22 +81,22 @@ def place_sentence(found: Detection) -> str:
     return f"Of facts at the same place, no signal ranks the wrong ones above the correct ones ({in_words(own.place)})."
 
 
-def detection_caption(found: Detection) -> str:
+def detection_caption(detection: Detection) -> str:
     """What is drawn, how to read it, and what the three panels compare."""
     return (
         "How well each signal ranks tokens; 0.5 is chance, bars are 95 % intervals by question. Left: mean over "
         "incorrect answers. Middle, the control: correct facts. Right: first tokens of wrong vs correct facts, at one "
-        f"position within one group. {_counts(found)}"
+        f"position within one group. {_counts(detection)}"
     )
 
 
-def _counts(found: Detection) -> str:
-    return f"{found.incorrect:,} incorrect, {found.correct:,} correct answers."
+def _counts(detection: Detection) -> str:
+    return f"{detection.incorrect:,} incorrect, {detection.correct:,} correct answers."
 
 
-def table_caption(found: Detection) -> str:
+def table_caption(detection: Detection) -> str:
     """How to read the average precision, and which tokens count."""
-    wrong, right = (number(100 * share, places=0) for share in found.shares)
+    wrong, right = (number(100 * share, places=0) for share in detection.shares)
     return (
         "Tokens without text and the first token, which has no attention, are left out. Average precision compares "
         f"with the share of such tokens: {wrong} % wrong in incorrect answers, {right} % facts in correct ones. The "
@@ -112,15 +112,15 @@ def heads_caption() -> str:
     )
 
 
-def detection_cells(found: Detection) -> pd.DataFrame:
+def detection_cells(detection: Detection) -> pd.DataFrame:
     """A row for each signal: ROC-AUC and average precision, over answers and pooled, with intervals, in words."""
     columns: dict[str, list[str]] = {
         "Signal": [SIGNAL_NAMES[signal] for signal in SIGNALS],
-        "Same place: ROC-AUC": [_cell(one.place) for one in found.found],
+        "Same place: ROC-AUC": [_cell(one.place) for one in detection.found],
     }
     for side in ("wrong", "right"):
         for field, title in _FIELDS.items():
-            own = [getattr(getattr(one, side), field) for one in found.found]
+            own = [getattr(getattr(one, side), field) for one in detection.found]
             columns[f"{side.capitalize()}: {title}"] = [_cell(one) for one in own]
     return pd.DataFrame(columns)
 
@@ -135,11 +135,11 @@ _FIELDS = MappingProxyType(
 )
 
 
-def _cell(found: Estimate) -> str:
-    return "–" if found.reason else in_words(found)
+def _cell(estimate: Estimate) -> str:
+    return "–" if estimate.reason else in_words(estimate)
 
 
-def detection_table(found: Detection) -> pd.DataFrame:
+def detection_table(detection: Detection) -> pd.DataFrame:
     """A row for each signal, comparison and metric, in full."""
     return pd.DataFrame(
         [
@@ -149,7 +149,7 @@ def detection_table(found: Detection) -> pd.DataFrame:
                 "metric": metric,
                 **_numbers(one),
             }
-            for signal, own in zip(SIGNALS, found.found, strict=True)
+            for signal, own in zip(SIGNALS, detection.found, strict=True)
             for comparison in COMPARISONS
             for metric, one in _metrics(own, comparison).items()
         ]
@@ -163,5 +163,5 @@ def _metrics(own: Found, comparison: Comparison) -> dict[str, Estimate]:
     return {title: getattr(ranked, field) for field, title in _FIELDS.items()}
 
 
-def _numbers(one: Estimate) -> dict[str, object]:
-    return {"value": one.value, "low": one.low, "high": one.high, "n": one.n, **one.missing}
+def _numbers(estimate: Estimate) -> dict[str, object]:
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n, **estimate.missing}

@@ -108,10 +108,10 @@ def _integrated(
     for points, shares in _batches(model, answer, steps):
         path = _path(site, points).requires_grad_()
         with _replaced(site, path):
-            found = _log_probabilities(model, answer, copies=len(points))
+            log_probabilities = _log_probabilities(model, answer, copies=len(points))
         for token in range(answer.num_targets):
             on_pass()
-            slope = _slope(found, path, token, last=token == answer.num_targets - 1)
+            slope = _slope(log_probabilities, path, token, last=token == answer.num_targets - 1)
             _refuse_one_position(model, slope, len(states) - answer.num_targets + token)
             mean = torch.einsum("s,std->td", shares.to(slope), slope) * states
             total[token].T.index_add_(1, segment, mean)
@@ -189,11 +189,11 @@ def _log_probabilities(model: PreTrainedModel, answer: Answer, *, copies: int) -
     return _LogProbabilities(values.detach(), states, gradients)
 
 
-def _slope(found: _LogProbabilities, path: Tensor, token: int, *, last: bool) -> Tensor:
+def _slope(log_probabilities: _LogProbabilities, path: Tensor, token: int, *, last: bool) -> Tensor:
     """The gradient (S, T, d) of one token's log-probability along the path; after the `last` one the graph is freed."""
-    start = torch.zeros_like(found.states)
-    start[:, token] = found.gradients[:, token]
-    (slope,) = torch.autograd.grad(found.states, path, start, retain_graph=not last)
+    start = torch.zeros_like(log_probabilities.states)
+    start[:, token] = log_probabilities.gradients[:, token]
+    (slope,) = torch.autograd.grad(log_probabilities.states, path, start, retain_graph=not last)
     return slope.float()
 
 

@@ -199,19 +199,19 @@ def _has_python(turn: Mapping[str, Any], text: str) -> bool:
     return any(python in text for python, as_json in written if python != as_json)
 
 
-def _with_own_parts(tokenizer: Any, messages: Sequence[Message], options: TemplateOptions, found: Written) -> Written:
+def _with_own_parts(tokenizer: Any, messages: Sequence[Message], options: TemplateOptions, written: Written) -> Written:
     """The same with several text parts as they were given, if the template takes one part as it takes its text."""
     roles = frozenset(message.role for message in messages if message.parts)
     if not roles:
-        return found
-    single, own = replace(found.form, in_parts=found.form.in_parts | roles), replace(found.form, own_parts=True)
+        return written
+    single, own = replace(written.form, in_parts=written.form.in_parts | roles), replace(written.form, own_parts=True)
     try:
-        is_same = render(tokenizer, turns_of(messages, single), options) == found.text
+        is_same = render(tokenizer, turns_of(messages, single), options) == written.text
         text = render(tokenizer, turns_of(messages, own), options)
     except FAILURES:
-        return found
+        return written
     parts = [part for message in messages for part in message.parts]
-    return Written(text=text, form=own) if is_same and _are_in(parts, text) else found
+    return Written(text=text, form=own) if is_same and _are_in(parts, text) else written
 
 
 def _refusal(messages: Sequence[Message], error: Exception) -> str:

@@ -135,23 +135,23 @@ def sentence(trace: Trace, score: Score) -> str:
 
 def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
     """The two halves of `sentence`: the finding, for a headline, and its numbers, for a text."""
-    found = collapse(trace, score)
+    collapse_point = collapse(trace, score)
     if reason := why_empty(trace, score.settings.part):
         return "The answer is empty", reason
     if score.reasons.uncertainty:
         return "The score is undefined", f"{score.reasons.uncertainty}."
-    if score.by == "surprisal" and found is not None:
-        return _surprise(trace, score, found.token)
-    if found is None:
+    if score.by == "surprisal" and collapse_point is not None:
+        return _surprise(trace, score, collapse_point.token)
+    if collapse_point is None:
         return "Where confidence collapsed is undefined", f"{score.reasons.collapse}."
     weight = weight_name(trace.attribution)
-    where = f"at token {found.token}, “{token_labels(trace.pieces)[found.token]}”"
-    shares = _shares(found, score, weight)
+    where = f"at token {collapse_point.token}, “{token_labels(trace.pieces)[collapse_point.token]}”"
+    shares = _shares(collapse_point, score, weight)
     detail = (
-        f"{number(found.value, places=2)} nats below the reference (p = 1 at every token){shares}."
-        f"{_small_part(found, score, weight)}{_origin(score)}"
+        f"{number(collapse_point.value, places=2)} nats below the reference (p = 1 at every token){shares}."
+        f"{_small_part(collapse_point, score, weight)}{_origin(score)}"
     )
-    return f"{_opening(found.value)} {where}", detail
+    return f"{_opening(collapse_point.value)} {where}", detail
 
 
 def _surprise(trace: Trace, score: Score, token: int) -> tuple[str, str]:
@@ -185,10 +185,10 @@ def _opening(value: float) -> str:
     return "Confidence dips most" if value > LARGEST_HOLD else "Confidence holds; its largest dip is"
 
 
-def _shares(found: CollapsePoint, score: Score, weight: str) -> str:
-    if math.isnan(found.signal_share + found.attention_share):
+def _shares(collapse_point: CollapsePoint, score: Score, weight: str) -> str:
+    if math.isnan(collapse_point.signal_share + collapse_point.attention_share):
         return ""
-    by_signal, by_attention = _rounded(found)
+    by_signal, by_attention = _rounded(collapse_point)
     signal, attention = number(by_signal, places=2), number(by_attention, places=2)
     return f", {signal} from {score.settings.signal} and {attention} from {weight}"
 
@@ -196,14 +196,14 @@ def _shares(found: CollapsePoint, score: Score, weight: str) -> str:
 SMALL_PART = 0.1  # of a collapse: what changes it by less hardly matters there
 
 
-def _small_part(found: CollapsePoint, score: Score, weight: str) -> str:
+def _small_part(collapse_point: CollapsePoint, score: Score, weight: str) -> str:
     """That signal or attention hardly matters at the largest collapse, where its computed share is small."""
-    if found.value <= 0:
+    if collapse_point.value <= 0:
         return ""
-    if found.token == score.span[0] and found.attention_share == 0:
+    if collapse_point.token == score.span[0] and collapse_point.attention_share == 0:
         return f" The first token has no previous one, so {weight} has no part in it."
-    shares = {score.settings.signal or "signal": found.signal_share, weight: found.attention_share}
-    small = [(name, abs(share) / found.value) for name, share in shares.items()]
+    shares = {score.settings.signal or "signal": collapse_point.signal_share, weight: collapse_point.attention_share}
+    small = [(name, abs(share) / collapse_point.value) for name, share in shares.items()]
     return "".join(
         f" {name[:1].upper()}{name[1:]} changes it by only {number(100 * share, places=0)} %."
         for name, share in small
@@ -219,10 +219,12 @@ def attention_adds_little(trace: Trace, score: Score) -> bool:
     return abs(found.attention_share) <= SMALL_PART * found.value
 
 
-def _rounded(found: CollapsePoint) -> tuple[float, float]:
+def _rounded(collapse_point: CollapsePoint) -> tuple[float, float]:
     """The two shares to 2 decimals; the larger is the rounded value minus the smaller, so that they add up."""
-    value, signal, attention = (round(part, 2) for part in (found.value, found.signal_share, found.attention_share))
-    if abs(found.signal_share) >= abs(found.attention_share):
+    value, signal, attention = (
+        round(part, 2) for part in (collapse_point.value, collapse_point.signal_share, collapse_point.attention_share)
+    )
+    if abs(collapse_point.signal_share) >= abs(collapse_point.attention_share):
         return value - attention, attention
     return signal, value - signal
 
@@ -305,7 +307,7 @@ def as_json(trace: Trace, score: Score) -> dict[str, object]:
     The keys are always the same. Numbers are finite or null, and `undefined` gives the reason for every name that
     is null somewhere. Tokens, layers and heads count from 0; logarithms and entropies are in nats.
     """
-    found = collapse(trace, score)
+    collapse_point = collapse(trace, score)
     record: dict[str, object] = {
         "model": trace.model,
         "revision": trace.revision,
@@ -330,7 +332,7 @@ def as_json(trace: Trace, score: Score) -> dict[str, object]:
         "uncertainty": score.uncertainty,
         "layer": score.layer,
         "picked_heads": [asdict(head) for head in selected_heads(score)],
-        "collapse_at": asdict(found) if found else None,
+        "collapse_at": asdict(collapse_point) if collapse_point else None,
         "sentence": sentence(trace, score),
         "tokens": _tokens(trace, score),
     }

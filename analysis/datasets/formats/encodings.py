@@ -90,8 +90,8 @@ def _detected(content: bytes, name: str) -> Found:
     return best.codec, (_note(best, others),)
 
 
-def _is_as_good(one: Reading, best: Reading) -> bool:
-    return one.verdict.rank == best.verdict.rank and _CLEARLY * one.verdict.share >= best.verdict.share
+def _is_as_good(reading: Reading, best: Reading) -> bool:
+    return reading.verdict.rank == best.verdict.rank and _CLEARLY * reading.verdict.share >= best.verdict.share
 
 
 def _note(chosen: Reading, others: Sequence[str]) -> str:

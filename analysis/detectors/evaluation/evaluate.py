@@ -203,14 +203,14 @@ class _Judge:
         own = Scores(scores.values[self.rows], scores.reasons[self.rows])
         return _Ranked(own, [ranking(own.values[part.rows], part) for part in self.among.parts])
 
-    def estimates(self, one: _Ranked) -> tuple[Estimate, ...]:
+    def estimates(self, ranked: _Ranked) -> tuple[Estimate, ...]:
         """The estimates of the columns; where no answer has a score, with the reason for that."""
-        return self._in_columns(one.rankings, one.scores.reason)
+        return self._in_columns(ranked.rankings, ranked.scores.reason)
 
-    def minus(self, one: _Ranked, other: _Ranked) -> tuple[Estimate, ...]:
+    def minus(self, ranked: _Ranked, other: _Ranked) -> tuple[Estimate, ...]:
         """The paired differences of the columns, among the answers that both have scores for."""
-        found = [difference(one.of(part, at), other.of(part, at), part) for at, part in enumerate(self.among.parts)]
-        return self._in_columns(found, one.scores.reason or other.scores.reason)
+        found = [difference(ranked.of(part, at), other.of(part, at), part) for at, part in enumerate(self.among.parts)]
+        return self._in_columns(found, ranked.scores.reason or other.scores.reason)
 
     def _in_columns(self, rankings: Sequence[Ranking], reason: str) -> tuple[Estimate, ...]:
         found = [_explained(one.estimate, reason) for one in self.among.reported(rankings)]
@@ -220,18 +220,18 @@ class _Judge:
         return (*((whole,) if self.pooled else ()), *own, mean)
 
 
-def _explained(found: Estimate, reason: str) -> Estimate:
-    text = shortened(running(reason or found.reason), longest=_LONGEST)
-    return replace(found, reason=text) if found.reason else found
+def _explained(estimate: Estimate, reason: str) -> Estimate:
+    text = shortened(running(reason or estimate.reason), longest=_LONGEST)
+    return replace(estimate, reason=text) if estimate.reason else estimate
 
 
-def _row(name: str, found: Detected, unfitted: Mapping[str, _Ranked], judge: _Judge) -> Row:
-    own = judge.ranked(found.scores)
+def _row(name: str, detected: Detected, unfitted: Mapping[str, _Ranked], judge: _Judge) -> Row:
+    own = judge.ranked(detected.scores)
     return Row(
         id=name,
         estimates=judge.estimates(own),
         minus_text=judge.minus(own, unfitted[TEXT]),
         minus_rauq=judge.minus(own, unfitted[RAUQ]),
-        shuffled=judge.estimates(judge.ranked(found.shuffled)),
-        settings=found.settings,
+        shuffled=judge.estimates(judge.ranked(detected.shuffled)),
+        settings=detected.settings,
     )

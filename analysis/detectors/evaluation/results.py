@@ -133,10 +133,10 @@ def evaluated_run(run: Run, answers: int) -> EvaluatedRun:
     )
 
 
-def about_changes(found: Evaluation, run: Run) -> str:
+def about_changes(evaluation: Evaluation, run: Run) -> str:
     """What has changed in a run since it was evaluated, in a sentence; "" where nothing has."""
     named = (run.manifest.created, run.manifest.request.data)
-    own = next((one for one in found.runs if (one.created, one.data) == named), None)
+    own = next((one for one in evaluation.runs if (one.created, one.data) == named), None)
     if own is None:
         return "These tables are of another run."
     if own.quality_crc32 != _quality_crc32(run):
@@ -148,13 +148,13 @@ def _quality_crc32(run: Run) -> int:
     return zlib.crc32(np.ascontiguousarray(run.answers["quality"].to_numpy(dtype=np.float64)).tobytes())
 
 
-def write_evaluation(path: Path, found: Evaluation) -> None:
+def write_evaluation(path: Path, evaluation: Evaluation) -> None:
     """Write the result as JSON, whole or not at all.
 
     Raises:
         RunError: it cannot be written.
     """
-    text = json.dumps({"schema": SCHEMA, "evaluation": asdict(found)}, indent=1)
+    text = json.dumps({"schema": SCHEMA, "evaluation": asdict(evaluation)}, indent=1)
     write_whole(path, lambda temporary: temporary.write_text(f"{text}\n", encoding="utf-8"))
 
 
@@ -182,9 +182,9 @@ def read_evaluation(folder: Path) -> Evaluation | None:
     return evaluation
 
 
-def _check(found: Evaluation) -> None:
+def _check(evaluation: Evaluation) -> None:
     """What no single field tells."""
-    for table in found.tables:
+    for table in evaluation.tables:
         if len(table.columns) > _MOST_COLUMNS or (table.rows and not table.columns):
             message = f"a table has {len(table.columns)} columns"
             raise ValueError(message)
@@ -204,7 +204,9 @@ def _check_row(row: Row, columns: int) -> None:
             raise ValueError(message)
 
 
-def _fits(one: Estimate) -> bool:
-    if min(one.n, one.excluded) < 0 or max(len(one.reason), len(one.no_interval)) > 1_000:
+def _fits(estimate: Estimate) -> bool:
+    if min(estimate.n, estimate.excluded) < 0 or max(len(estimate.reason), len(estimate.no_interval)) > 1_000:
         return False
-    return math.isnan(one.value) == bool(one.reason) and not any(map(math.isinf, (one.value, one.low, one.high)))
+    return math.isnan(estimate.value) == bool(estimate.reason) and not any(
+        map(math.isinf, (estimate.value, estimate.low, estimate.high))
+    )

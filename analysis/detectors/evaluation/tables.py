@@ -154,13 +154,13 @@ def figure_caption(metric: Metric) -> str:
     )
 
 
-def about_evaluation(found: Evaluation) -> str:
+def about_evaluation(evaluation: Evaluation) -> str:
     """Which answers of which model were used."""
-    used = ", ".join(f"{running(run.data)} ({run.answers:,})" for run in found.runs)
-    grids = "full" if found.full else "reduced"
+    used = ", ".join(f"{running(run.data)} ({run.answers:,})" for run in evaluation.runs)
+    grids = "full" if evaluation.full else "reduced"
     return (
-        f"{running(found.model)}, answers to {used}. Correct: quality above {found.threshold:g}. Search: {grids} "
-        f"grids. Seed {found.seed}."
+        f"{running(evaluation.model)}, answers to {used}. Correct: quality above {evaluation.threshold:g}. "
+        f"Search: {grids} grids. Seed {evaluation.seed}."
     )
 
 
@@ -212,8 +212,8 @@ def leak_table(table: SplitTable) -> pd.DataFrame:
     )
 
 
-def _cell(found: Estimate) -> str:
-    return "–" if found.reason else in_words(found)
+def _cell(estimate: Estimate) -> str:
+    return "–" if estimate.reason else in_words(estimate)
 
 
 def tidy_table(table: SplitTable) -> pd.DataFrame:

@@ -298,10 +298,12 @@ def _layer_distances(correct: np.ndarray, background: np.ndarray) -> _Distances 
     return _Distances(np.array(means, dtype=np.float32), np.array(whitening, dtype=np.float32))
 
 
-def _mean_distances(features: Sequence[np.ndarray], answers: np.ndarray, layer: int, found: _Distances) -> np.ndarray:
+def _mean_distances(
+    features: Sequence[np.ndarray], answers: np.ndarray, layer: int, distances: _Distances
+) -> np.ndarray:
     """The mean over rows of the relative distance of each answer (n,)."""
     lengths = np.array([features[answer].shape[1] for answer in answers])
-    of_rows = relative_distances(_states(features, answers, layer), *found)
+    of_rows = relative_distances(_states(features, answers, layer), *distances)
     return np.add.reduceat(of_rows, np.cumsum(lengths) - lengths) / lengths
 
 

@@ -58,7 +58,7 @@ class Beside:
         }
 
 
-def beside_paper(name: str, one: Published, methods: Sequence[str]) -> Beside | None:
+def beside_paper(name: str, published: Published, methods: Sequence[str]) -> Beside | None:
     """Return the numbers of the run `name` for the methods of a table; None if it has no answers.
 
     Raises:
@@ -68,7 +68,7 @@ def beside_paper(name: str, one: Published, methods: Sequence[str]) -> Beside | 
     if run is None:
         return None
     with st.spinner("Computing the values of this run …", show_time=True):
-        run, found = _compared(run, one)
+        run, found = _compared(run, published)
     group = headline_groups(found.groups)[-1]  # as the paper averages over data sets
     of_run = dict(zip(found.methods, found.of_group(group), strict=True))
     of_sample = "" if run.whole is None else "a seeded sample of "
@@ -79,13 +79,13 @@ def beside_paper(name: str, one: Published, methods: Sequence[str]) -> Beside | 
     )
 
 
-def _compared(run: Run, one: Published) -> tuple[Run, Comparison]:
+def _compared(run: Run, published: Published) -> tuple[Run, Comparison]:
     """Compare the methods of the run or, for a table of ablations, the variants computed on the run.
 
     Of a large run, a sample is compared: the same as on the page Methods.
     """
-    metric: Any = one.metric
-    table = next((table for table in ablations(run.answerer.layers) if one.table in table.published), None)
+    metric: Any = published.metric
+    table = next((table for table in ablations(run.answerer.layers) if published.table in table.published), None)
     if table is None:
         some = cache.sampled(run, most=MOST_RANKED)
         return some, cache.comparison(some, np.arange(len(some.answers)), metric)
@@ -122,12 +122,12 @@ def _selected_heads() -> None:
             take_along(table)
 
 
-def _pickers(at_hand: Sequence[Published], one: Published, run: str | None) -> None:
+def _pickers(at_hand: Sequence[Published], published: Published, run: str | None) -> None:
     columns = st.columns([1.2, 2, 4, 2.5], gap="small", vertical_alignment="bottom")
     names = {"metric": "Metric", "model": "Model", "topic": "Table"}
     for column, part in zip(columns[:3], _PARTS, strict=True):
         with column:
-            _pick(names[part], part, at_hand, one)
+            _pick(names[part], part, at_hand, published)
     with columns[3]:
         st.session_state[run_filters.picker(PAGE)] = run or _NO_RUN
         st.selectbox(
@@ -139,12 +139,12 @@ def _pickers(at_hand: Sequence[Published], one: Published, run: str | None) -> N
         )
 
 
-def _pick(label: str, part: str, at_hand: Sequence[Published], one: Published) -> None:
+def _pick(label: str, part: str, at_hand: Sequence[Published], published: Published) -> None:
     """Draw one part of the choice of a table; it offers what fits the parts before it."""
     before = _PARTS[: _PARTS.index(part)]
-    fitting = [table for table in at_hand if all(getattr(table, name) == getattr(one, name) for name in before)]
+    fitting = [table for table in at_hand if all(getattr(table, name) == getattr(published, name) for name in before)]
     options = list(dict.fromkeys(getattr(table, part) for table in fitting))
-    put(f"published_{part}", getattr(one, part))
+    put(f"published_{part}", getattr(published, part))
     asked: dict[str, Any] = {"key": key_of(f"published_{part}"), "on_change": _choose, "args": (part,)}
     st.selectbox(label, options, format_func=lambda value: METRICS.get(value, value), **asked)
 
@@ -161,7 +161,7 @@ def _choose_run() -> None:
     update_url({RUN: st.session_state[run_filters.picker(PAGE)] or None})
 
 
-def _draw(one: Published, frame: pd.DataFrame, beside: Beside | None, overhead: Record | None) -> None:
+def _draw(published: Published, frame: pd.DataFrame, beside: Beside | None, overhead: Record | None) -> None:
     names = frame["published"].tolist()
     values = [name for name in frame if name not in {"method", "published"}]
     columns = [Column(title="published row", values=names, width=285)]
@@ -170,11 +170,11 @@ def _draw(one: Published, frame: pd.DataFrame, beside: Beside | None, overhead: 
         st.text(printable(running(beside.about)))
         frame = frame.assign(**beside.cells())
     columns += [numbers(name, frame[name].tolist(), places=3) for name in values]
-    show_table(columns, alt=one.title, ours=names.index("RAUQ") if "RAUQ" in names else None)
-    costs = (published_overheads(), _measured(overhead)) if one.kind == "methods" else ()
+    show_table(columns, alt=published.title, ours=names.index("RAUQ") if "RAUQ" in names else None)
+    costs = (published_overheads(), _measured(overhead)) if published.kind == "methods" else ()
     caption = joined(sentences.PUBLISHED, *costs)
     st.caption(caption)
-    take_along(Table(f"{one.table}_{one.metric}", one.title, caption, frame))
+    take_along(Table(f"{published.table}_{published.metric}", published.title, caption, frame))
 
 
 def _measured(overhead: Record | None) -> str:

@@ -14,12 +14,14 @@ from rauq.trace.trace import Trace
 _UNKNOWN = "It is not known whether the answer is correct."
 
 
-def statements(trace: Trace, score: Score, found: Reference, verdict: Verdict, *, loop: Loop = NO_LOOP) -> Statements:
+def statements(
+    trace: Trace, score: Score, reference: Reference, verdict: Verdict, *, loop: Loop = NO_LOOP
+) -> Statements:
     """Return the sentences of the page: the verdict, what the reference says of the score, and what limits it.
 
     `loop`: that of the answer, which `trace` may lack.
     """
-    judged = judged_payload(trace, score, found)
+    judged = judged_payload(trace, score, reference)
     standing = (*_sentences(judged["standing"]), judged["worth"], judged["underlineNote"], added_heads_line(trace))
     return Statements(
         verdict=_verdict(verdict),

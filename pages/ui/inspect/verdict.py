@@ -123,12 +123,12 @@ def _of_run(name: str) -> Verdict:
     return Verdict(verdict=_said(found.correct), correct_answer=found.references, source=_source(run, found))
 
 
-def _source(run: str, found: RunVerdict) -> str:
+def _source(run: str, run_verdict: RunVerdict) -> str:
     named = shortened(running(run), longest=_LONGEST_NAME)
-    if found.correct is not None:
-        return f"{_SET}, in the run {named}" if found.by_hand else f"of the run {named}"
-    reason = found.reason or "neither correct nor incorrect"
-    if found.reason and not (found.by_hand or found.unclear):
+    if run_verdict.correct is not None:
+        return f"{_SET}, in the run {named}" if run_verdict.by_hand else f"of the run {named}"
+    reason = run_verdict.reason or "neither correct nor incorrect"
+    if run_verdict.reason and not (run_verdict.by_hand or run_verdict.unclear):
         reason = f"not judged: {reason}"
     return shortened(f"{reason}, in the run {named}", longest=_LONGEST_REASON)
 

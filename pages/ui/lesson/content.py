@@ -9,12 +9,10 @@ from rauq.checkpoints.named import NAMED_MODELS
 from rauq.errors import TraceFileError
 from rauq.recorded import answers as recorded
 
-LONGEST = 60  # words of a step: it must be readable from the last row
-
 
 @dataclass(frozen=True)
 class Step:
-    """One screen: a title, at most LONGEST words, and the name of the picture below."""
+    """One screen: a title, at most 60 words (to be read from the last row), and the name of its picture."""
 
     title: str
     text: str

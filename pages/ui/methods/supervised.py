@@ -46,12 +46,12 @@ _KEEP = "lookback,hidden_mean,hidden_layers,logit_lens,attention_entropy"
 
 def supervised(chosen: Chosen) -> None:
     """Draw the tables of all splits, or say which command makes them."""
-    found = read_evaluation(chosen.run.folder)
-    if found is None:
+    evaluation = read_evaluation(chosen.run.folder)
+    if evaluation is None:
         _how_to_make_it(chosen)
         return
-    tables = found.of_metric(chosen.asked.metric)
-    _overview(chosen, found, tables)
+    tables = evaluation.of_metric(chosen.asked.metric)
+    _overview(chosen, evaluation, tables)
     for table in tables:
         _split(table)
 
@@ -78,11 +78,11 @@ def _commands(request: Request, folder: Path) -> tuple[str, ...]:
     )
 
 
-def _overview(chosen: Chosen, found: Evaluation, tables: tuple[SplitTable, ...]) -> None:
+def _overview(chosen: Chosen, evaluation: Evaluation, tables: tuple[SplitTable, ...]) -> None:
     """Draw the figure of all splits."""
     sentence("Supervised methods on answers that they were not fitted on", chosen)
-    st.text(message_text(about_evaluation(found)))
-    if changed := about_changes(found, chosen.run):
+    st.text(message_text(about_evaluation(evaluation)))
+    if changed := about_changes(evaluation, chosen.run):
         st.warning(f"{changed} Make them again with {ANALYSIS_COMMAND} supervised.", icon="⚠️")
     if len(chosen.rows) < len(chosen.run.answers):
         st.caption("The filters do not change these tables.")

@@ -96,8 +96,8 @@ def published_beside(chosen: Chosen, tables: Iterable[Published]) -> None:
         _show(at_hand[wanted])
 
 
-def _show(one: Published) -> None:
-    frame = paper.published(one.table, one.model)
+def _show(published: Published) -> None:
+    frame = paper.published(published.table, published.model)
     columns = [name for name in frame if name not in {"method", "published"}]
     rows = frame["published"].tolist()
     show_table(
@@ -105,15 +105,15 @@ def _show(one: Published) -> None:
             Column(title="published row", values=rows, width=285),
             *(numbers(name, frame[name].tolist(), places=3) for name in columns),
         ],
-        alt=one.title,
+        alt=published.title,
         ours=rows.index(_OURS) if _OURS in rows else None,
     )
-    st.caption(joined(sentences.published_note(), *_overheads(one)))
+    st.caption(joined(sentences.published_note(), *_overheads(published)))
 
 
-def _overheads(one: Published) -> tuple[str, ...]:
+def _overheads(published: Published) -> tuple[str, ...]:
     """Return the published cost, which is shown with tables of methods only."""
-    return (sentences.published_overheads(), sentences.COMPARABLE) if one.kind == "methods" else ()
+    return (sentences.published_overheads(), sentences.COMPARABLE) if published.kind == "methods" else ()
 
 
 _GREY = "color: #8b95a1"
@@ -160,51 +160,54 @@ _OVERHEAD = (
 
 def ranking(chosen: Chosen) -> None:
     """Draw the table, RAUQ minus each other method, and on demand missing methods and published numbers."""
-    found = cache.comparison(chosen.run, chosen.rows, chosen.asked.metric)
+    comparison = cache.comparison(chosen.run, chosen.rows, chosen.asked.metric)
     costs = cache.costs(chosen.run)
-    best_first = np.argsort([-one.value for one in found.of_group(ALL)], kind="stable").tolist()
-    headline, *within = sentences.comparison_sentences(found)
-    undefined = sentences.undefined_sentence(found.methods, found.of_group(ALL))
+    best_first = np.argsort([-one.value for one in comparison.of_group(ALL)], kind="stable").tolist()
+    headline, *within = sentences.comparison_sentences(comparison)
+    undefined = sentences.undefined_sentence(comparison.methods, comparison.of_group(ALL))
     simple = cache.simple_rankings(chosen.run, chosen.rows, chosen.asked.metric)
     bounds = cache.comparison_bounds(chosen.run, chosen.rows, chosen.asked.metric)
     sentence(
         headline,
         chosen,
-        joined(*within, unnamed_note(simple, found.methods), simple_sentence(simple), undefined),
-        joined(*comparison_bounds_sentences(bounds, found)),
+        joined(*within, unnamed_note(simple, comparison.methods), simple_sentence(simple), undefined),
+        joined(*comparison_bounds_sentences(bounds, comparison)),
     )
-    methods = [found.methods[place] for place in best_first]
-    columns = [*compared(found, list(map(name_of, found.methods)), _measured(costs)), _passes(found.methods)]
+    methods = [comparison.methods[place] for place in best_first]
+    columns = [
+        *compared(comparison, list(map(name_of, comparison.methods)), _measured(costs)),
+        _passes(comparison.methods),
+    ]
     show_table(
         [column.at(best_first) for column in columns],
         alt="Methods by groups: how well each ranks the answers",
         ours=methods.index(RAUQ) if RAUQ in methods else None,
     )
     caption = joined(
-        sentences.intervals_caption(found),
-        sentences.within_note(found),
+        sentences.intervals_caption(comparison),
+        sentences.within_note(comparison),
         sentences.costs_sentence(costs),
         sentences.charges_note(costs),
         sentences.judges_note(methods),
         groups_note(chosen.answers["group"]),
     )
     st.caption(f"① best, ② second of a column. {caption}")
-    table = with_bounds(method_tables.methods_table(found, costs), bounds)
+    table = with_bounds(method_tables.methods_table(comparison, costs), bounds)
     _take_along(chosen, Table("methods", "Methods", caption, table))
-    _differences(chosen, found)
+    _differences(chosen, comparison)
     missing_methods(chosen.run)
     published_beside(chosen, (one for one in paper.published_tables() if one.kind == "methods"))
 
 
-def _differences(chosen: Chosen, found: Comparison) -> None:
-    paired = found.paired
+def _differences(chosen: Chosen, comparison: Comparison) -> None:
+    paired = comparison.paired
     if paired is None or all(one.reason for column in paired.headline.values() for one in column):
         return
     headline, *more = sentences.paired_sentences(paired)
     st.header(headline.removesuffix("."), anchor=False)
     if more:
         st.caption(joined(*more))
-    figure = paired_differences(paired.base, paired.methods, paired.headline, metric=found.metric, dark=is_dark())
+    figure = paired_differences(paired.base, paired.methods, paired.headline, metric=comparison.metric, dark=is_dark())
     chart(figure, "paired_differences", "RAUQ minus every other method, with intervals")
     caption = sentences.paired_caption(paired)
     st.caption(caption)
@@ -390,13 +393,13 @@ def ablation(chosen: Chosen) -> None:
     st.caption(f"① best, ② second of a column. {caption}")
     _take_along(chosen, Table(f"ablation_{found.ablation.id}", title, caption, method_tables.ablation_table(found)))
     chart(method_intervals(rows.methods, rows.headline, metric=rows.metric, dark=is_dark()), "ablation", title)
-    published_beside(chosen, (one for one in paper.published_tables() if one.table in found.ablation.published))
+    published_beside(chosen, (table for table in paper.published_tables() if table.table in found.ablation.published))
 
 
 def supervised(chosen: Chosen) -> None:
     """Draw the tables of supervised methods, and on demand the published numbers."""
     supervised_tables(chosen)
-    published_beside(chosen, (one for one in paper.published_tables() if one.kind == "supervised"))
+    published_beside(chosen, (table for table in paper.published_tables() if table.kind == "supervised"))
 
 
 @dataclass(frozen=True, kw_only=True)

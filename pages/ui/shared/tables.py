@@ -48,17 +48,17 @@ class Column:
         )
 
 
-def compared(found: Comparison, names: Sequence[str], costs: Sequence[Column] = ()) -> list[Column]:
+def compared(comparison: Comparison, names: Sequence[str], costs: Sequence[Column] = ()) -> list[Column]:
     """Return how well each method ranks answers: all of them, on average within groups, and in each group.
 
     Costs come before the groups, since many groups need scrolling.
     """
     method = Column(title="method", values=names, width=_NAMES_WIDTH)
-    groups = [ranked(title_of(group), found.of_group(group)) for group in found.groups]
+    groups = [ranked(title_of(group), comparison.of_group(group)) for group in comparison.groups]
     if len(groups) == 1:
         return [method, *groups, *costs]
-    rank = numbers("mean rank", found.mean_ranks.tolist(), places=1)
-    first = len(headline_groups(found.groups))
+    rank = numbers("mean rank", comparison.mean_ranks.tolist(), places=1)
+    first = len(headline_groups(comparison.groups))
     return [method, *groups[:first], rank, *costs, *groups[first:]]
 
 
@@ -111,10 +111,10 @@ def _names(*, dark: bool) -> str:
     return f"color: {'#ffffff' if dark else '#000000'}"
 
 
-def _words(found: Estimate) -> str:
-    if math.isnan(found.value):
+def _words(estimate: Estimate) -> str:
+    if math.isnan(estimate.value):
         return "–"
-    value, low, high = (number(one, places=2) for one in (found.value, found.low, found.high))
+    value, low, high = (number(one, places=2) for one in (estimate.value, estimate.low, estimate.high))
     return f"{value} [{low}, {high}]"
 
 

@@ -6,6 +6,7 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ import pytest
 
 from analysis.cli import main
 from analysis.report import export
-from analysis.report.export import FORMATS, about_missing, export_run, jsonl_bytes, metrics_of, results_table
+from analysis.report.export import Format, about_missing, export_run, jsonl_bytes, metrics_of, results_table
 from analysis.runs.files.examples import write_examples
 from analysis.runs.library import bundled_folder
 from analysis.runs.manifest import answers_path, write_manifest
@@ -155,7 +156,7 @@ def test_a_run_of_failures_alone_is_a_table(tmp_path):
     assert [(row["answer"], row["error"]) for row in rows] == [(None, "out of memory")] * 2
 
 
-@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("to", get_args(Format))
 def test_what_exists_is_not_replaced(made, to, tmp_path):
     there, dangling = tmp_path / "there.eval", tmp_path / "dangling.eval"
     there.write_text("mine")
