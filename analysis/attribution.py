@@ -242,8 +242,8 @@ def _attributed(lm: "LanguageModel", run: Run, request: Request, row: int, trace
 
 def _timed(compute: Callable[[], _Result]) -> tuple[_Result, float]:
     begun = time.perf_counter()
-    found = compute()
-    return found, time.perf_counter() - begun
+    uncertainty = compute()
+    return uncertainty, time.perf_counter() - begun
 
 
 NOTE = (

@@ -210,7 +210,7 @@ def _framed(asked: Asked, stands_in: Mapping[str, int], many: float) -> Iterator
         if max(before, after) < many:
             return
         first, last = (first + 1, last) if before >= after else (first, last - 1)
-        found = Framed(asked.sentences[first:last], (asked.sentences[:first], asked.sentences[last:]))
-        if found.num_words > MOST_WORDS and max(before, after) < EXCERPT:
+        framed = Framed(asked.sentences[first:last], (asked.sentences[:first], asked.sentences[last:]))
+        if framed.num_words > MOST_WORDS and max(before, after) < EXCERPT:
             return
-        yield found
+        yield framed

@@ -1,4 +1,4 @@
-"""Where the other parts of the project are, how another Python process finds them, and what a user types.
+"""Where this process runs: where the other parts are, how another process finds them, what a user types, and for whom.
 
 An installed package holds them and comes with a command; the repository has them beside it, and its modules are run.
 """
@@ -24,6 +24,14 @@ RAUQ_COMMAND = "rauq" if _IS_INSTALLED else "python -m rauq"
 ANALYSIS_COMMAND = "rauq" if _IS_INSTALLED else "python -m analysis"
 HOST_COMMAND = "rauq host" if _IS_INSTALLED else f"python -m {HOST}"
 EXTRAS_COMMAND = "pip install 'rauq[data,judges]'" if _IS_INSTALLED else "pip install -r requirements-extra.txt"
+
+
+HOSTED_VARIABLE = "RAUQ_HOSTED"
+
+
+def is_hosted() -> bool:
+    """Whether this process belongs to an app that strangers use."""
+    return os.environ.get(HOSTED_VARIABLE, "") not in ("", "0")
 
 
 def analysis() -> ModuleType:

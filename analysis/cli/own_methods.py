@@ -1,6 +1,5 @@
 """The methods of the user's own that a command names: `--methods my_module:my_method`."""
 
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -10,16 +9,10 @@ from types import ModuleType
 
 from analysis.runs.own import MOST_SECONDS, Own, OwnMethod, collected, note_of
 from rauq.errors import InvalidInput
+from rauq.layout import is_hosted
 from rauq.methods.method import Method
 
-HOSTED_VARIABLE = "RAUQ_HOSTED"
-
 _WORD = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
-
-
-def is_hosted() -> bool:
-    """Whether this process belongs to an app that strangers use."""
-    return os.environ.get(HOSTED_VARIABLE, "") not in ("", "0")
 
 
 def words_of(options: Sequence[str] | None) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from rich.text import Text
 from analysis.answer_sets.outcomes import outcomes, outcomes_in_words
 from analysis.answer_sets.sides import groups_note
 from analysis.answer_sets.tables import strata_table, summary_table
-from analysis.cli.own_methods import is_hosted, is_own, load_own, words_of
+from analysis.cli.own_methods import is_own, load_own, words_of
 from analysis.datasets.columns import columns_of
 from analysis.datasets.example import DataSet, spread
 from analysis.datasets.names import FACT_SETS, PER_GROUP, load
@@ -55,6 +55,7 @@ from rauq.checkpoints.names import whole_name
 from rauq.cli.commands import model_options, stop_texts
 from rauq.errors import InvalidInput
 from rauq.labels import number, running, size
+from rauq.layout import is_hosted
 from rauq.trace.trace import Kind
 
 

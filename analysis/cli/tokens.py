@@ -21,10 +21,10 @@ from rauq.trace.trace import Trace
 
 def compare(options: argparse.Namespace) -> int:
     """Run the command, and return its exit code."""
-    found = detection_of(options.paths)
-    sys.stdout.write(f"{detection_sentence(found)} {place_sentence(found)}".rstrip() + "\n")
-    if options.out and not undefined_reason(found):
-        _write(options.out, csv_table(detection_table(found)))
+    detection = detection_of(options.paths)
+    sys.stdout.write(f"{detection_sentence(detection)} {place_sentence(detection)}".rstrip() + "\n")
+    if options.out and not undefined_reason(detection):
+        _write(options.out, csv_table(detection_table(detection)))
     return DONE
 
 

@@ -63,9 +63,9 @@ def _scored(cell: Cell, run: Run, seed: int) -> list[Cell]:
     try:
         answers = batch(run)
         for table in TABLES:
-            found = variants_of(table, answers, names, layers=layers, seed=seed)
-            quality = np.where(found.chosen, np.nan, cell.quality)
-            scored.append(replace(cell, quality=quality, uncertainties=found.uncertainties))
+            variants = variants_of(table, answers, names, layers=layers, seed=seed)
+            quality = np.where(variants.chosen, np.nan, cell.quality)
+            scored.append(replace(cell, quality=quality, uncertainties=variants.uncertainties))
     except InvalidInput:  # no layer of the paper's window has attention: no variant is defined
         return [replace(cell, uncertainties={}) for _ in TABLES]
     return scored

@@ -285,8 +285,8 @@ def _named_verdict(left: Remaining, sides: Sequence[tuple[str, Sequence[str]]]) 
 
 def _rated(left: Remaining) -> _Judging:
     """Verdicts whose names do not say what yes means, first those whose words do."""
-    found = _named_verdict(left, (("correct", column_names.RATED), ("correct", column_names.LABELS)))
-    return sorted(found, key=lambda pair: bool(pair[1].words & NEUTRAL_WORDS))
+    judging = _named_verdict(left, (("correct", column_names.RATED), ("correct", column_names.LABELS)))
+    return sorted(judging, key=lambda pair: bool(pair[1].words & NEUTRAL_WORDS))
 
 
 def _rating(left: Remaining) -> _Judging:
@@ -370,9 +370,9 @@ def _unnamed_references(left: Remaining, doubts: list[Doubt]) -> dict[str, Any]:
 
 def for_two_files(table: Table) -> Understanding:
     """What the columns hold of a file of answers that all are correct, or all incorrect: no verdict is read."""
-    found = understand(table)
-    columns = found.columns
+    understanding = understand(table)
+    columns = understanding.columns
     if columns.references and not columns.answer:
         columns = replace(columns, answer=columns.references[0], references=columns.references[1:])
-    doubts = tuple(doubt for doubt in found.doubts if "prompt" in doubt.options[0].fields)
+    doubts = tuple(doubt for doubt in understanding.doubts if "prompt" in doubt.options[0].fields)
     return Understanding(columns=replace(columns, quality=None, correct=None, incorrect=None), doubts=doubts)

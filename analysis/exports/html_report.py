@@ -44,7 +44,7 @@ class SettingRow(NamedTuple):
 def settings_table(trace: Trace, score: Score) -> tuple[SettingRow, ...]:
     """Every setting of a score; the paper has a number for alpha with either signal."""
     paper = resolve(Settings(signal=score.settings.signal), trace.kind)
-    rows = ((one.name, getattr(score.settings, one.name), getattr(paper, one.name)) for one in fields(Settings))
+    rows = ((field.name, getattr(score.settings, field.name), getattr(paper, field.name)) for field in fields(Settings))
     return tuple(
         SettingRow(name.replace("_", " "), _in_words(used), _in_words(papers), used != papers)
         for name, used, papers in rows
@@ -76,7 +76,7 @@ class StripToken(NamedTuple):
 
 def strip(trace: Trace, score: Score) -> tuple[StripToken, ...]:
     """The tokens of an answer in the colours of its score; a line break is drawn, save after the last token."""
-    found = report.collapse(trace, score)
+    collapse_point = report.collapse(trace, score)
     last = len(trace.pieces) - 1
     drawn = zip(trace.pieces, boxed_parts(trace.pieces), order_marks(trace.pieces), strict=True)
     own = direction(trace.pieces)
@@ -85,7 +85,7 @@ def strip(trace: Trace, score: Score) -> tuple[StripToken, ...]:
             parts=shown,
             level=level(value),
             number=number(value, places=2),
-            collapse=found is not None and index == found.token,
+            collapse=collapse_point is not None and index == collapse_point.token,
             wrong=index in trace.wrong,
             ends_line=piece.endswith(b"\n") and index < last,
             order=mark,

@@ -153,9 +153,9 @@ def ablate(
 
     `layers` are all that the model has attention in: a run may keep fewer, and then rows are missing.
     """
-    found = variants_of(ablation, answers, names, layers=layers, seed=seed)
-    there, chosen = list(found.uncertainties), found.chosen
-    columns = {"quality": quality} | found.uncertainties
+    variants = variants_of(ablation, answers, names, layers=layers, seed=seed)
+    there, chosen = list(variants.uncertainties), variants.chosen
+    columns = {"quality": quality} | variants.uncertainties
     return Ablated(
         ablation=ablation,
         comparison=compare(

@@ -324,8 +324,8 @@ def _token_head_map(trace: Trace, score: Score, view: View, *, dark: bool) -> Dr
 
 
 def _collapse(trace: Trace, score: Score) -> int | None:
-    found = report.collapse(trace, score)
-    return found.token if found else None
+    collapse_point = report.collapse(trace, score)
+    return collapse_point.token if collapse_point else None
 
 
 _NAMES = ("confidence", "layer-head-map", "token-head-map")

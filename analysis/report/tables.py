@@ -339,7 +339,7 @@ def _answers(run: Run, results: MethodResults) -> tuple[Table, ...]:
 
 def published_table() -> Table:
     """The paper's methods by task, of each of its models."""
-    shown = [one for one in paper.published_tables() if one.topic == "methods by task"]
+    shown = [table for table in paper.published_tables() if table.topic == "methods by task"]
     frames = [
         paper.published(one.table, one.model)
         .drop(columns="method")

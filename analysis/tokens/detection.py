@@ -218,11 +218,11 @@ def _signals_in(
 
 def _of_selected_head(batch: Batch, heads: np.ndarray, row: np.ndarray, settings: Settings) -> np.ndarray:
     """The signal (t,) of the head that gives the score; nan where no single one does."""
-    found = score_many(batch, settings)
-    inside = np.isin(found.layer, found.layers)
-    column = np.where(inside, np.searchsorted(found.layers, found.layer), 0)
-    head = np.where(inside, found.heads[np.arange(len(column)), column], -1)
-    layer = batch.rows(found.layers)[column]
+    scores = score_many(batch, settings)
+    inside = np.isin(scores.layer, scores.layers)
+    column = np.where(inside, np.searchsorted(scores.layers, scores.layer), 0)
+    head = np.where(inside, scores.heads[np.arange(len(column)), column], -1)
+    layer = batch.rows(scores.layers)[column]
     values = heads[np.arange(len(row)), layer[row], np.maximum(head[row], 0)]
     return np.where(head[row] < 0, np.nan, values)
 
@@ -379,7 +379,7 @@ def _at_place(values: np.ndarray, place: _Places, cluster: np.ndarray) -> Estima
     if min(counted.correct.sum(), (~counted.correct).sum()) < LEAST:
         reason = f"fewer than {LEAST} wrong or correct facts begin at one position of answers of one group"
         return Estimate(math.nan, math.nan, math.nan, n, 0, reason)
-    found = areas_with_interval(-own, counted)
-    value, low, high = (float(one[0]) for one in (found.value, found.low, found.high))
+    intervals = areas_with_interval(-own, counted)
+    value, low, high = (float(one[0]) for one in (intervals.value, intervals.low, intervals.high))
     few = f"fewer than {LEAST_FOR_INTERVAL} questions have a wrong or a correct fact" if math.isnan(low) else ""
     return Estimate(value, low, high, n, len(place.rows) - n, no_interval=few)

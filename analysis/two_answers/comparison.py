@@ -101,7 +101,8 @@ def score_each_setting(a: Trace, b: Trace, settings: Sequence[Settings]) -> tupl
         RauqError: a setting that does not suit one of the two.
     """
     return tuple(
-        PairScores(settings=one, a=rauq.score(a, one), b=rauq.score(b, one)) for one in dict.fromkeys(settings)
+        PairScores(settings=setting, a=rauq.score(a, setting), b=rauq.score(b, setting))
+        for setting in dict.fromkeys(settings)
     )
 
 

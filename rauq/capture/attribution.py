@@ -108,10 +108,10 @@ def _integrated(
     for points, shares in _batches(model, answer, steps):
         path = _path(site, points).requires_grad_()
         with _replaced(site, path):
-            found = _log_probabilities(model, answer, copies=len(points))
+            log_probabilities = _log_probabilities(model, answer, copies=len(points))
         for token in range(answer.num_targets):
             on_pass()
-            slope = _slope(found, path, token, last=token == answer.num_targets - 1)
+            slope = _slope(log_probabilities, path, token, last=token == answer.num_targets - 1)
             _refuse_one_position(model, slope, len(states) - answer.num_targets + token)
             mean = torch.einsum("s,std->td", shares.to(slope), slope) * states
             total[token].T.index_add_(1, segment, mean)

@@ -326,6 +326,6 @@ def _from_hub(source: str, revision: str | None) -> Path | HubFile:
             return Path(cached)
         otherwise = 'A GGUF file on this machine works without the hub, and "atlas" is embedded.'
         raise ModelNotFound(why_no_hub(source, error, otherwise=otherwise)) from error
-    found = HubFile(model=model, file=file, revision=revision, num_bytes=metadata.size or 0)
+    hub_file = HubFile(model=model, file=file, revision=revision, num_bytes=metadata.size or 0)
     is_here = isinstance(try_to_load_from_cache(model, file, revision=metadata.commit_hash), str)
-    return found.download() if is_here or metadata.size is None else found
+    return hub_file.download() if is_here or metadata.size is None else hub_file

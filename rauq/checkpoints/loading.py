@@ -52,8 +52,8 @@ def find_checkpoint(source: str, *, revision: str | None) -> Checkpoint:
         adapter = find_adapter(source, where)
     if adapter is not None and adapter.base:
         return _adapted(_base_checkpoint(adapter), adapter)
-    found = _whole_checkpoint(source, where)
-    return found if adapter is None else replace(found, adapter=adapter)
+    checkpoint = _whole_checkpoint(source, where)
+    return checkpoint if adapter is None else replace(checkpoint, adapter=adapter)
 
 
 def _base_checkpoint(adapter: Adapter) -> Checkpoint:

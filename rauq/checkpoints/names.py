@@ -91,12 +91,12 @@ def whole_name(model: str) -> str:
     Raises:
         ModelNotFound: the name means nothing; see `read_name`.
     """
-    found = read_name(model)
-    path = os.path.expanduser(found.source)  # noqa: PTH111 - a Path raises where a name is no possible path
-    is_here = found.source not in OWN_NAMES and os.path.exists(path)  # noqa: PTH110 - the same
+    model_name = read_name(model)
+    path = os.path.expanduser(model_name.source)  # noqa: PTH111 - a Path raises where a name is no possible path
+    is_here = model_name.source not in OWN_NAMES and os.path.exists(path)  # noqa: PTH110 - the same
     if is_here or looks_like_path(path):
         return os.path.abspath(path)  # noqa: PTH100 - links stay: they have the names
-    return f"{found.source}@{found.revision}" if found.revision else found.source
+    return f"{model_name.source}@{model_name.revision}" if model_name.revision else model_name.source
 
 
 def hub_ids(path: str) -> tuple[str, ...]:

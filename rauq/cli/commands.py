@@ -103,10 +103,10 @@ def named_model(name: str, *, revision: str | None = None) -> ModelName:
     Raises:
         ModelNotFound, InvalidInput: as of `rauq.checkpoints.names.read_name`.
     """
-    found = read_name(name, revision=revision)
-    if note := found.note(name):
+    model_name = read_name(name, revision=revision)
+    if note := model_name.note(name):
         say(note)
-    return found
+    return model_name
 
 
 def add_stop_options(parser: argparse._ActionsContainer) -> None:

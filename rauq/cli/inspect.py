@@ -74,8 +74,8 @@ def draw(console: Console, trace: Trace, score: Score) -> None:
         for line in (_heading(trace), Text(), Text(report.sentence(trace, score))):
             console.print(line, soft_wrap=True)
         return
-    found = report.collapse(trace, score)
-    marked = found.token if found else None
+    collapse_point = report.collapse(trace, score)
+    marked = collapse_point.token if collapse_point else None
     blocks = (
         _heading(trace),
         Text(),
@@ -377,8 +377,8 @@ def _check_attribution(options: argparse.Namespace) -> None:
 
 def _trace(options: argparse.Namespace) -> Trace:
     progress = Console(stderr=True, highlight=False)
-    found = named_model(options.model)
-    say(f"Loading {found.source} ...")
+    model_name = named_model(options.model)
+    say(f"Loading {model_name.source} ...")
     from rauq.model.loading import load_model
 
     with progress.status("Reading the model") as status:
@@ -386,7 +386,7 @@ def _trace(options: argparse.Namespace) -> Trace:
         def show(done: int, total: int) -> None:
             status.update(f"Dequantising the weights, once for this file: {size(done)} of {size(total)}")
 
-        lm = load_model(found.source, revision=found.revision, **model_options(options), on_progress=show)
+        lm = load_model(model_name.source, revision=model_name.revision, **model_options(options), on_progress=show)
     _say_loaded(lm)
     trace = _answered(lm, options, progress)
     _advise(empty_answer(trace, options.part, has_template=bool(lm.tokens.tokenizer.chat_template)))

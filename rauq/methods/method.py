@@ -130,8 +130,8 @@ class Method:
             RauqError: something that this method needs is missing, or does not fit.
         """
         if self.compute is not None:
-            found = self.compute(evidence)
-            return found if isinstance(found, Uncertainty) else Uncertainty(float(found))
+            uncertainty = self.compute(evidence)
+            return uncertainty if isinstance(uncertainty, Uncertainty) else Uncertainty(float(uncertainty))
         if evidence.trace.attribution is not None:
             return Uncertainty(math.nan, _NOT_ATTENTION)
         scores = score_many(evidence.answers, self.settings)

@@ -153,8 +153,8 @@ def wrap(
         runs_alone=quantises_activations(model),
         **vars(probe),
     )
-    if not (found := lm.check()).exact:
-        message = f"The attention check of {name} failed, so no results are shown ({found})."
+    if not (check := lm.check()).exact:
+        message = f"The attention check of {name} failed, so no results are shown ({check})."
         raise UnsupportedModel(message)
     return lm
 

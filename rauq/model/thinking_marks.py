@@ -59,8 +59,8 @@ def _cut_at(tokenizer: Any, texts: Sequence[str], begun: str) -> Marks:
     named = {text for text in texts if text in marks_in(text).closing}
     has_opening = begun and not has_marks(begun.encode())
     cut = {text for text in (texts if has_opening else named) if _is_cut_at(tokenizer, text)}
-    found = marks_in("\n".join(cut & named))
-    return found | Marks(opening=frozenset({begun}), closing=frozenset(cut - named)) if cut - named else found
+    marks = marks_in("\n".join(cut & named))
+    return marks | Marks(opening=frozenset({begun}), closing=frozenset(cut - named)) if cut - named else marks
 
 
 def _is_cut_at(tokenizer: Any, mark: str) -> bool:

@@ -135,23 +135,23 @@ def sentence(trace: Trace, score: Score) -> str:
 
 def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
     """The two halves of `sentence`: the finding, for a headline, and its numbers, for a text."""
-    found = collapse(trace, score)
+    collapse_point = collapse(trace, score)
     if reason := why_empty(trace, score.settings.part):
         return "The answer is empty", reason
     if score.reasons.uncertainty:
         return "The score is undefined", f"{score.reasons.uncertainty}."
-    if score.by == "surprisal" and found is not None:
-        return _surprise(trace, score, found.token)
-    if found is None:
+    if score.by == "surprisal" and collapse_point is not None:
+        return _surprise(trace, score, collapse_point.token)
+    if collapse_point is None:
         return "Where confidence collapsed is undefined", f"{score.reasons.collapse}."
     weight = weight_name(trace.attribution)
-    where = f"at token {found.token}, “{token_labels(trace.pieces)[found.token]}”"
-    shares = _shares(found, score, weight)
+    where = f"at token {collapse_point.token}, “{token_labels(trace.pieces)[collapse_point.token]}”"
+    shares = _shares(collapse_point, score, weight)
     detail = (
-        f"{number(found.value, places=2)} nats below the reference (p = 1 at every token){shares}."
-        f"{_small_part(found, score, weight)}{_origin(score)}"
+        f"{number(collapse_point.value, places=2)} nats below the reference (p = 1 at every token){shares}."
+        f"{_small_part(collapse_point, score, weight)}{_origin(score)}"
     )
-    return f"{_opening(found.value)} {where}", detail
+    return f"{_opening(collapse_point.value)} {where}", detail
 
 
 def _surprise(trace: Trace, score: Score, token: int) -> tuple[str, str]:
@@ -307,7 +307,7 @@ def as_json(trace: Trace, score: Score) -> dict[str, object]:
     The keys are always the same. Numbers are finite or null, and `undefined` gives the reason for every name that
     is null somewhere. Tokens, layers and heads count from 0; logarithms and entropies are in nats.
     """
-    found = collapse(trace, score)
+    collapse_point = collapse(trace, score)
     record: dict[str, object] = {
         "model": trace.model,
         "revision": trace.revision,
@@ -332,7 +332,7 @@ def as_json(trace: Trace, score: Score) -> dict[str, object]:
         "uncertainty": score.uncertainty,
         "layer": score.layer,
         "picked_heads": [asdict(head) for head in selected_heads(score)],
-        "collapse_at": asdict(found) if found else None,
+        "collapse_at": asdict(collapse_point) if collapse_point else None,
         "sentence": sentence(trace, score),
         "tokens": _tokens(trace, score),
     }

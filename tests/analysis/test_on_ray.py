@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from analysis import on_ray
-from analysis.cli.own_methods import HOSTED_VARIABLE
 from analysis.datasets.names import load
 from analysis.on_ray import Loaded, _Pool, _Worker, ray_source
 from analysis.runs.create import prepare, request_for
@@ -20,6 +19,7 @@ from analysis.runs.manifest import MANIFEST, answers_path, read_manifest, write_
 from analysis.runs.opened import about_machines, open_run
 from analysis.runs.work import Undone, answered_here, work
 from rauq.errors import InvalidInput, MissingPackage, RunError
+from rauq.layout import HOSTED_VARIABLE
 from tests.ray_cluster import MARK, free_port, kill_actor
 from tests.robustness.ray_runs import contents, score
 

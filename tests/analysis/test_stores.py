@@ -10,7 +10,6 @@ from moto.server import ThreadedMotoServer
 
 from analysis import stores
 from analysis.cli.main import main
-from analysis.cli.own_methods import HOSTED_VARIABLE
 from analysis.datasets.names import load
 from analysis.runs.create import prepare, request_for
 from analysis.runs.job import Status
@@ -20,6 +19,7 @@ from analysis.scoring import score_run
 from analysis.stores import local_copy, workspace
 from rauq.checkpoints.store import PLACE_VARIABLE
 from rauq.errors import InvalidInput, MissingPackage, RunError
+from rauq.layout import HOSTED_VARIABLE
 from tests.robustness.ray_runs import contents
 
 SHARDS, SHARD = 3, 2

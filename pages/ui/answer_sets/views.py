@@ -192,25 +192,25 @@ def best(chosen: Chosen) -> None:
 
 def gap(chosen: Chosen) -> None:
     """Draw correct vs incorrect answers, in one layer and in all layers (figure 3a)."""
-    found = head_gaps(chosen.means(), chosen.picks(), chosen.sides, clusters=chosen.run.clusters[chosen.rows])
+    gaps = head_gaps(chosen.means(), chosen.picks(), chosen.sides, clusters=chosen.run.clusters[chosen.rows])
     sentence(
-        sentences.about_gap(found, chosen.column, chosen.layer), chosen, sentences.paper_effect(found, chosen.column)
+        sentences.about_gap(gaps, chosen.column, chosen.layer), chosen, sentences.paper_effect(gaps, chosen.column)
     )
     left, right = st.columns(2, gap="medium")
     with left:
-        figure = gap_distributions(found, chosen.column, dark=is_dark())
+        figure = gap_distributions(gaps, chosen.column, dark=is_dark())
         clickable(figure, "correct_against_incorrect", "Attention of correct and of incorrect answers", chosen)
         st.caption(
-            f"{sentences.gap_caption(found, chosen.column, chosen.thresholds, tokens=chosen.asked.tokens)} {_CLICK}"
+            f"{sentences.gap_caption(gaps, chosen.column, chosen.thresholds, tokens=chosen.asked.tokens)} {_CLICK}"
         )
     with right:
-        figure = gap_lines(found, chosen.layers, name="layer", shown=chosen.layer, dark=is_dark())
+        figure = gap_lines(gaps, chosen.layers, name="layer", shown=chosen.layer, dark=is_dark())
         _choose_layer(chosen, figure)
         st.caption(f"{sentences.layers_caption(chosen.layer)} Click a point to choose its layer.")
-    figure = gap_grid(found.picked, chosen.layers, dark=is_dark())
+    figure = gap_grid(gaps.picked, chosen.layers, dark=is_dark())
     chart(figure, "attention_by_layer", "Attention of correct and of incorrect answers in each layer")
     st.caption(sentences.grid_caption())
-    save("Figures as CSV", "by-verdict.csv", lambda: csv_table(gap_table(found, chosen.layers, name="layer")))
+    save("Figures as CSV", "by-verdict.csv", lambda: csv_table(gap_table(gaps, chosen.layers, name="layer")))
 
 
 def _choose_layer(chosen: Chosen, figure: go.Figure) -> None:
@@ -251,19 +251,19 @@ def by_distance(chosen: Chosen) -> None:
     """Draw correct vs incorrect answers by distance of the attended token (figure 3c)."""
     means = np.stack([chosen.means(offset=offset)[:, chosen.column] for offset in OFFSETS], axis=1)  # (n, 6, H)
     picks = np.repeat(chosen.picks()[:, [chosen.column]], len(OFFSETS), axis=1)
-    found = head_gaps(means, picks, chosen.sides, clusters=chosen.run.clusters[chosen.rows])
-    enough = with_enough(found, OFFSETS)
+    gaps = head_gaps(means, picks, chosen.sides, clusters=chosen.run.clusters[chosen.rows])
+    enough = with_enough(gaps, OFFSETS)
     sentence(sentences.about_distances(enough, chosen.layer), chosen)
     figure = distance_lines(enough, dark=is_dark())
     chart(figure, "difference_by_offset", "Difference between correct and incorrect answers by preceding token")
     st.caption(sentences.distances_caption(enough))
     st.dataframe(
-        _by_offset(found.picked),
+        _by_offset(gaps.picked),
         hide_index=True,
         column_config=dict.fromkeys(("mean, correct", "mean, incorrect"), st.column_config.NumberColumn(format="%.3f")),
         alt="Attention of the selected head by preceding token",
     )
-    save("Table as CSV", "distances.csv", lambda: csv_table(gap_table(found, OFFSETS, name="preceding token")))
+    save("Table as CSV", "distances.csv", lambda: csv_table(gap_table(gaps, OFFSETS, name="preceding token")))
     st.caption("Every distance, with its numbers of answers: a short answer has no token at the larger ones.")
 
 

@@ -123,8 +123,8 @@ def _branch_fields(a: Answer) -> None:
 def _largest_collapse(trace: Trace) -> int:
     """Return the largest collapse under the paper's setting; the first token if that is undefined."""
     with suppress(RauqError):
-        if found := report.collapse(trace, rauq.score(trace)):
-            return found.token
+        if collapse_point := report.collapse(trace, rauq.score(trace)):
+            return collapse_point.token
     return 0
 
 

@@ -27,11 +27,11 @@ _WIDEST = 420  # pixels
 
 def show_records(subjects: Sequence[Subject], asked: Asked, kept: Mapping[str, Record]) -> None:
     """Draw the chosen record of these subjects, with the verdict on all of them if there is not exactly one."""
-    found = of_subjects(subjects, kept)
-    if len(found) != 1:
-        headline(sentences.bounds_sentence(found))
-    if found:
-        show_record(_chosen(subjects, asked, kept) if len(found) > 1 else found[0])
+    records = of_subjects(subjects, kept)
+    if len(records) != 1:
+        headline(sentences.bounds_sentence(records))
+    if records:
+        show_record(_chosen(subjects, asked, kept) if len(records) > 1 else records[0])
     not_measured(missing(subjects, kept))
 
 

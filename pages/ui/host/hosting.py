@@ -15,13 +15,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rauq import layout
 from rauq.checkpoints.named import NAMED_MODELS, offered_models, place_of
 from rauq.errors import InvalidInput
 from rauq.labels import running
-from rauq.layout import ROOT
 from rauq.trace.trace import Kind
 
-HOSTED_VARIABLE = "RAUQ_HOSTED"
+HOSTED_VARIABLE, is_hosted = layout.HOSTED_VARIABLE, layout.is_hosted
 MOST_TOKENS = 1024  # of an answer
 LEFT_SECONDS = 300.0  # what a session owns outlives its connection by this much
 
@@ -89,11 +89,6 @@ class ModelChoice:
     device: str = "auto"
     dtype: str = "auto"
     kind: Kind | None = None
-
-
-def is_hosted() -> bool:
-    """Return whether this app is hosted for the public."""
-    return os.environ.get(HOSTED_VARIABLE, "") not in ("", "0")
 
 
 def limits() -> Limits:
@@ -202,7 +197,7 @@ def _folders() -> Iterator[str]:
 
 
 def _known() -> Iterator[Path]:
-    yield from (ROOT, Path(tempfile.gettempdir()))
+    yield from (layout.ROOT, Path(tempfile.gettempdir()))
     yield from (Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
     if sys.prefix != sys.base_prefix:  # else it may be /usr
         yield Path(sys.prefix)

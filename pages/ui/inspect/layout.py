@@ -228,8 +228,8 @@ def current() -> Shown | None:
     if (finished := _finished()) is not None:
         return finished
     if RUN in st.query_params:
-        if (found := answers.find_in_run(st.query_params[RUN], st.query_params.get(NUMBER, ""))) is not None:
-            return _in_form(Shown(name=found.ref, trace=found.trace, note=found.note))
+        if (run_answer := answers.find_in_run(st.query_params[RUN], st.query_params.get(NUMBER, ""))) is not None:
+            return _in_form(Shown(name=run_answer.ref, trace=run_answer.trace, note=run_answer.note))
         url_state.drop(*OF_RUN)
         state.notify("The answer that the link names was not found in a run here.")
     if (name := st.query_params.get(KEPT)) is not None:

@@ -50,16 +50,16 @@ def _others(chosen: Chosen) -> tuple[str, ...]:
 def several_runs(chosen: Chosen) -> None:
     """Draw one table of these runs, chosen among all that the paper's layouts give."""
     places = [_folder(name) for name in (chosen.name, *_others(chosen))]
-    found = cache.collection(tuple(places))
+    collection = cache.collection(tuple(places))
     intervals = chosen.asked.intervals == "yes"
     ranked = cache.ranked_collection(tuple(places), chosen.asked.metric, intervals=intervals)
-    st.header(printable(headline(ranked.methods, means_of_groups(found, ranked), ranked.metric)), anchor=False)
+    st.header(printable(headline(ranked.methods, means_of_groups(collection, ranked), ranked.metric)), anchor=False)
     filtered = _FILTERED if len(chosen.rows) < len(chosen.run.answers) else ""
     more = "" if _others(chosen) else _ALONE
-    st.text(printable(running(overview(found))))
+    st.text(printable(running(overview(collection))))
     if about := " ".join(filter(None, [more, filtered])):
         st.caption(about)
-    _table(chosen, found, ranked, tuple(places))
+    _table(chosen, collection, ranked, tuple(places))
 
 
 def _folder(name: str) -> str:

@@ -46,12 +46,12 @@ _KEEP = "lookback,hidden_mean,hidden_layers,logit_lens,attention_entropy"
 
 def supervised(chosen: Chosen) -> None:
     """Draw the tables of all splits, or say which command makes them."""
-    found = read_evaluation(chosen.run.folder)
-    if found is None:
+    evaluation = read_evaluation(chosen.run.folder)
+    if evaluation is None:
         _how_to_make_it(chosen)
         return
-    tables = found.of_metric(chosen.asked.metric)
-    _overview(chosen, found, tables)
+    tables = evaluation.of_metric(chosen.asked.metric)
+    _overview(chosen, evaluation, tables)
     for table in tables:
         _split(table)
 

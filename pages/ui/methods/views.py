@@ -160,38 +160,41 @@ _OVERHEAD = (
 
 def ranking(chosen: Chosen) -> None:
     """Draw the table, RAUQ minus each other method, and on demand missing methods and published numbers."""
-    found = cache.comparison(chosen.run, chosen.rows, chosen.asked.metric)
+    comparison = cache.comparison(chosen.run, chosen.rows, chosen.asked.metric)
     costs = cache.costs(chosen.run)
-    best_first = np.argsort([-one.value for one in found.of_group(ALL)], kind="stable").tolist()
-    headline, *within = sentences.comparison_sentences(found)
-    undefined = sentences.undefined_sentence(found.methods, found.of_group(ALL))
+    best_first = np.argsort([-one.value for one in comparison.of_group(ALL)], kind="stable").tolist()
+    headline, *within = sentences.comparison_sentences(comparison)
+    undefined = sentences.undefined_sentence(comparison.methods, comparison.of_group(ALL))
     simple = cache.simple_rankings(chosen.run, chosen.rows, chosen.asked.metric)
     bounds = cache.comparison_bounds(chosen.run, chosen.rows, chosen.asked.metric)
     sentence(
         headline,
         chosen,
-        joined(*within, unnamed_note(simple, found.methods), simple_sentence(simple), undefined),
-        joined(*comparison_bounds_sentences(bounds, found)),
+        joined(*within, unnamed_note(simple, comparison.methods), simple_sentence(simple), undefined),
+        joined(*comparison_bounds_sentences(bounds, comparison)),
     )
-    methods = [found.methods[place] for place in best_first]
-    columns = [*compared(found, list(map(name_of, found.methods)), _measured(costs)), _passes(found.methods)]
+    methods = [comparison.methods[place] for place in best_first]
+    columns = [
+        *compared(comparison, list(map(name_of, comparison.methods)), _measured(costs)),
+        _passes(comparison.methods),
+    ]
     show_table(
         [column.at(best_first) for column in columns],
         alt="Methods by groups: how well each ranks the answers",
         ours=methods.index(RAUQ) if RAUQ in methods else None,
     )
     caption = joined(
-        sentences.intervals_caption(found),
-        sentences.within_note(found),
+        sentences.intervals_caption(comparison),
+        sentences.within_note(comparison),
         sentences.costs_sentence(costs),
         sentences.charges_note(costs),
         sentences.judges_note(methods),
         groups_note(chosen.answers["group"]),
     )
     st.caption(f"① best, ② second of a column. {caption}")
-    table = with_bounds(method_tables.methods_table(found, costs), bounds)
+    table = with_bounds(method_tables.methods_table(comparison, costs), bounds)
     _take_along(chosen, Table("methods", "Methods", caption, table))
-    _differences(chosen, found)
+    _differences(chosen, comparison)
     missing_methods(chosen.run)
     published_beside(chosen, (one for one in paper.published_tables() if one.kind == "methods"))
 
@@ -388,13 +391,13 @@ def ablation(chosen: Chosen) -> None:
     st.caption(f"① best, ② second of a column. {caption}")
     _take_along(chosen, Table(f"ablation_{found.ablation.id}", title, caption, method_tables.ablation_table(found)))
     chart(method_intervals(rows.methods, rows.headline, metric=rows.metric, dark=is_dark()), "ablation", title)
-    published_beside(chosen, (one for one in paper.published_tables() if one.table in found.ablation.published))
+    published_beside(chosen, (table for table in paper.published_tables() if table.table in found.ablation.published))
 
 
 def supervised(chosen: Chosen) -> None:
     """Draw the tables of supervised methods, and on demand the published numbers."""
     supervised_tables(chosen)
-    published_beside(chosen, (one for one in paper.published_tables() if one.kind == "supervised"))
+    published_beside(chosen, (table for table in paper.published_tables() if table.kind == "supervised"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -253,8 +253,8 @@ def _kind() -> Kind:
     choice = chosen_model()
     if choice.kind:
         return choice.kind
-    found = checked(choice)
-    return found.kind if found else "base" if choice.name == ATLAS else "instruct"
+    model_info = checked(choice)
+    return model_info.kind if model_info else "base" if choice.name == ATLAS else "instruct"
 
 
 _FIELDS: Mapping[str, Callable[[], DataSet | None]] = MappingProxyType(

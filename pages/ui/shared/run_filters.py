@@ -64,8 +64,8 @@ _WHOLE = Span()
 
 
 def _span(text: str) -> Span | None:
-    found = Span(*map(float, text.split("..")))
-    return found if found.low <= found.high else None
+    span = Span(*map(float, text.split("..")))
+    return span if span.low <= span.high else None
 
 
 def written_span(span: Span) -> str:

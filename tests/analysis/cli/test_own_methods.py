@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from analysis.cli import main
-from analysis.cli.own_methods import HOSTED_VARIABLE, is_own, load_own, words_of
+from analysis.cli.own_methods import is_own, load_own, words_of
 from analysis.runs.job import read_status
 from analysis.runs.manifest import answers_path, read_manifest
 from analysis.runs.opened import open_run
-from pages.ui.host import hosting
 from rauq.errors import InvalidInput
+from rauq.layout import HOSTED_VARIABLE
 from tests.architectures import save_tiny
 
 ROOT = Path(__file__).parents[3]
@@ -149,7 +149,6 @@ def test_words_are_separated_by_commas_and_spaces_and_stand_once():
 
 
 def test_a_host_imports_nothing(here, monkeypatch):
-    assert HOSTED_VARIABLE == hosting.HOSTED_VARIABLE
     monkeypatch.setenv(HOSTED_VARIABLE, "1")
     with pytest.raises(InvalidInput, match="A host imports no methods"):
         load_own(["mine:own"])

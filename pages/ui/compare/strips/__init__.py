@@ -141,8 +141,8 @@ def _with_looks(sides: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _scored_side(answer: Answer, score: Score) -> dict[str, Any]:
     trace = answer.trace
-    found = report.collapse(trace, score)
-    weakest = found.token if found else None
+    collapse_point = report.collapse(trace, score)
+    weakest = collapse_point.token if collapse_point else None
     cells = [
         bare | _scored_cell(trace, score, token, is_collapse=token == weakest, is_wrong=token in answer.wrong)
         for token, bare in enumerate(_bare_cells(trace.pieces))

@@ -93,7 +93,7 @@ def live_payload(trace: Trace | None, score: Score | None, words: Words) -> dict
 
 def _scored(trace: Trace, score: Score) -> dict[str, Any]:
     """Return the numbers of a score, and what names and colours them."""
-    found = report.collapse(trace, score)
+    collapse_point = report.collapse(trace, score)
     rows = {layer: row for row, layer in enumerate(trace.layers)}
     reasons = {"collapse": score.reasons.collapse, "contribution": score.reasons.contributions}
     return {
@@ -110,7 +110,7 @@ def _scored(trace: Trace, score: Score) -> dict[str, Any]:
         "front": {"layer": (opening := shown_head(replace(score, shown=None))).layer, "head": max(opening.head, 0)},
         "numbersOf": _numbers_of(score),
         "contributionTitle": f"Contribution to {_SUM if score.shown is None else _numbers_of(score)}",
-        "collapseAt": found.token if found else None,
+        "collapseAt": collapse_point.token if collapse_point else None,
         "weakPoints": report.weak_points(trace, score),
         "measure": _MEASURES[score.by]._asdict(),
         "signalName": score.settings.signal,
