@@ -87,8 +87,8 @@ bench-coverage: setup ## Simulate what the app says of intervals and claims; tak
 bench-suite: setup ## Where the time of the tests goes
 	$(RUN) benchmarks suite --record
 
-bench-written: setup ## Compare what finds errors in written answers; takes half an hour, and both packaged models
-	$(RUN) benchmarks written --record
+bench-written: setup ## Compare what finds errors in written answers, and when a share holds; takes half an hour, and both packaged models
+	$(RUN) benchmarks written likeness --record
 
 bench-peers: setup chromium $(PEERS)/stamp ## Compare with lm-polygraph, plain transformers and BertViz, in a separate environment
 	$(RUN) benchmarks peers_agreement peers_time peers_memory payload --record

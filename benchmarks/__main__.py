@@ -43,6 +43,7 @@ BY_DEFAULT = {
 ON_REQUEST = {
     "coverage": "benchmarks.coverage",  # which takes long
     "written": "benchmarks.written",  # takes half an hour, and both packaged models
+    "likeness": "benchmarks.likeness",  # takes minutes, and a packaged model
     "suite": "benchmarks.suite",  # runs all tests
     "gpu": "benchmarks.gpu",
     "gpu_exact": "tests.exactness_on_gpu",

@@ -161,6 +161,11 @@ def shortened(text: str, *, longest: int = 40) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
+def listed(names: Sequence[str]) -> str:
+    """One name or more in a sentence: "a, b and c"."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
 def number(value: float, *, places: int = 3) -> str:
     """A number with a typographic minus, and none on a rounded zero; a dash if undefined."""
     return "–" if math.isnan(value) else f"{value:z.{places}f}".replace("-", "−").replace("inf", "∞")

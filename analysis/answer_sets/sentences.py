@@ -15,7 +15,7 @@ from analysis.answer_sets.word_attention import WordAttention
 from analysis.calibration import Calibration, share_at
 from analysis.quality.judgement import Thresholds
 from analysis.stats import Estimate, Intervals, in_words
-from rauq.labels import number
+from rauq.labels import listed, number
 
 TOKENS = {"all": "the whole answer", "fact": "the tokens that carry the fact", "other": "the other tokens"}
 
@@ -140,6 +140,13 @@ def signed(value: float, *, places: int = 3) -> str:
     return f"+{text}" if value > 0 else text
 
 
+def with_sign(difference: Estimate) -> str:
+    """A difference with its interval, or why one of them is missing."""
+    if difference.no_interval:
+        return f"{signed(difference.value)} (no interval: {difference.no_interval})"
+    return difference.reason or f"{signed(difference.value)} [{signed(difference.low)}, {signed(difference.high)}]"
+
+
 def left_out(excluded: int, *, missing: str = "such tokens") -> str:
     """How many answers are left out; "" where none is."""
     answers = "1 answer is" if excluded == 1 else f"{excluded:,} answers are"
@@ -222,7 +229,7 @@ def about_distances(enough: Enough, layer: int) -> str:
     picked = enough.gaps.picked
     ends = zip(enough.shown, picked.absolute.low, picked.absolute.high, strict=True)
     beyond = [str(distance) for distance, low, high in ends if low > 0 or high < 0]
-    where = "significant at " + _listed(beyond) if beyond else "significant at none"
+    where = "significant at " + listed(beyond) if beyond else "significant at none"
     first, *_, last = (*enough.shown, enough.shown[-1])
     return f"Layer {layer}, distance {first}: {difference(picked, 0)}; of distances {first} to {last}, {where}"
 
@@ -282,10 +289,6 @@ def _share(calibration: Calibration, score: float) -> str:
 
 def _percent(share: float) -> str:
     return f"{number(100 * share, places=0)} %"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def about_separation(separation: Separation, same: Separation, layers: Sequence[int]) -> str:

@@ -28,7 +28,7 @@ from analysis.collections.layouts import (
 )
 from analysis.collections.published import ablations_beside, contradictions_caption, heads_tables, published_beside
 from analysis.exports.csv_text import csv_table
-from analysis.exports.page import own, policy, template, writing_to
+from analysis.exports.page import own, policy, template, write_text, writing_to
 from analysis.methods.comparison import Metric
 from analysis.report.tables import Table, alignments, headings, latex_table, rows_of_cells
 from analysis.runs.opened import open_run
@@ -125,16 +125,16 @@ def _write_files(
     out: Path, collection: Collection, ranked: dict[Metric, RankedCollection], parts: Sequence[Part]
 ) -> None:
     tables = out / "tables"
-    _write(out / "index.html", collection_page(collection, ranked["prr"], parts))
-    _write(tables / "cells.csv", csv_table(cells_table(ranked.values())))
+    write_text(out / "index.html", collection_page(collection, ranked["prr"], parts))
+    write_text(tables / "cells.csv", csv_table(cells_table(ranked.values())))
     for part in parts:
         for layout in part.layouts:
-            _write(tables / f"{layout.name}.csv", csv_table(layout.frame))
-            _write(tables / f"{layout.name}.tex", latex_layout(layout))
+            write_text(tables / f"{layout.name}.csv", csv_table(layout.frame))
+            write_text(tables / f"{layout.name}.tex", latex_layout(layout))
         for table in part.tables:
-            _write(tables / f"{table.name}.csv", csv_table(table.frame))
+            write_text(tables / f"{table.name}.csv", csv_table(table.frame))
             latex = latex_table(table.shown, caption=f"{table.heading}. {table.caption}", label=table.name)
-            _write(tables / f"{table.name}.tex", latex)
+            write_text(tables / f"{table.name}.tex", latex)
 
 
 def collection_page(collection: Collection, ranked: RankedCollection, parts: Sequence[Part]) -> str:
@@ -151,8 +151,3 @@ def collection_page(collection: Collection, ranked: RankedCollection, parts: Seq
         rows_of_cells=rows_of_cells,
         running=running,
     )
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="")

@@ -155,6 +155,7 @@ class Subject:
 RESULTS = (
     Subject("real_models", "Real models"),
     Subject("written", "Written answers"),
+    Subject("likeness", "Unlike answers"),
     Subject("coverage", "Coverage"),
 )
 MODELS = (Subject("models", "Models"),)

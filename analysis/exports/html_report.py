@@ -1,7 +1,7 @@
 """One scored answer as a single HTML file that opens offline: the answer, the figures, the numbers and the code."""
 
 import math
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -24,8 +24,9 @@ from rauq.labels import (
     running,
 )
 from rauq.scoring import report
+from rauq.scoring.declaration import declared
 from rauq.scoring.score import Score
-from rauq.scoring.settings import Settings, is_paper_setting, resolve
+from rauq.scoring.settings import is_paper_setting, papers
 from rauq.scoring.shown import head_in_words, shown_head
 from rauq.trace.attribution import about_attribution, weight_name
 from rauq.trace.messages import conversation_text
@@ -43,12 +44,12 @@ class SettingRow(NamedTuple):
 
 def settings_table(trace: Trace, score: Score) -> tuple[SettingRow, ...]:
     """Every setting of a score; the paper has a number for alpha with either signal."""
-    paper = resolve(Settings(signal=score.settings.signal), trace.kind)
-    rows = ((field.name, getattr(score.settings, field.name), getattr(paper, field.name)) for field in fields(Settings))
-    return tuple(
-        SettingRow(name.replace("_", " "), _in_words(used), _in_words(papers), used != papers)
-        for name, used, papers in rows
+    paper = papers(score.settings, trace.kind)
+    rows = (
+        (one.label, getattr(score.settings, name), getattr(paper, name))
+        for name, one in declared(type(score.settings)).items()
     )
+    return tuple(SettingRow(label, _in_words(used), _in_words(usual), used != usual) for label, used, usual in rows)
 
 
 def _in_words(value: object) -> str:

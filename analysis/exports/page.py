@@ -48,6 +48,12 @@ def writing_to(out: Path, *, what: str = "report") -> Iterator[None]:
         raise RunError(message) from error
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a file of a report, and the folder that it is in."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="")
+
+
 def own(name: str) -> str:
     """The text of a style sheet or a script that lies beside this file."""
     return (_HERE / name).read_text(encoding="utf-8")

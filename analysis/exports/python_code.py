@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from string import Template
 from types import MappingProxyType
 
 from rauq.scoring.score import Measure, Score
-from rauq.scoring.settings import Settings, resolve
+from rauq.scoring.settings import changed
 from rauq.trace.messages import Message
-from rauq.trace.trace import Kind, Trace
+from rauq.trace.trace import Trace
 
 _SCRIPT = Template('''\
 """Rescores a saved answer: python THIS_FILE, with rauq installed and the trace in the same folder.
@@ -72,17 +72,7 @@ def _settings(trace: Trace, score: Score) -> str:
     """The line with the settings; empty for the largest surprisal, which has none."""
     if score.by == "surprisal":
         return ""
-    return f"SETTINGS = rauq.Settings({_arguments(_changed(score.settings, trace.kind))})\n"
-
-
-def _changed(settings: Settings, kind: Kind) -> dict[str, object]:
-    """The values that are not the paper's for this kind of model."""
-    paper = resolve(Settings(signal=settings.signal), kind)
-    chosen = {field.name: getattr(settings, field.name) for field in fields(settings)}
-    changed = {name: value for name, value in chosen.items() if value != getattr(paper, name)}
-    if settings.signal != resolve(Settings(), kind).signal:
-        changed["signal"] = settings.signal
-    return changed
+    return f"SETTINGS = rauq.Settings({_arguments(changed(score.settings, trace.kind))})\n"
 
 
 def _model(trace: Trace) -> str:

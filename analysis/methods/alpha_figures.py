@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from analysis.answer_sets.sentences import signed
+from analysis.answer_sets.sentences import with_sign
 from analysis.figures import ATTENTION, QUIET, UNCERTAINTY, empty_figure, finish, plotly_text, text_colour
 from analysis.methods.attention_permutation import REPLACED, Exchange, Sweep
 from analysis.methods.comparison import ALL, headline_groups, title_of
@@ -103,7 +103,7 @@ def _curves(sweep: Sweep, group: str, *, bands: bool, dark: bool) -> Iterator[go
         estimates = [one.estimate for one in under]
         if bands and look.band:
             yield _band(sweep, estimates, look.band)
-        notes = [f"<br>real minus it {_signed(one.difference)}" for one in under]
+        notes = [f"<br>real minus it {with_sign(one.difference)}" for one in under]
         texts = [
             _hover(sweep, place, one, look.name) + note
             for place, (one, note) in enumerate(zip(estimates, notes, strict=True))
@@ -190,7 +190,7 @@ def _differences(sweep: Sweep, group: str, reach: tuple[float, float], *, dark: 
                 "width": 0,
             },
             text=[
-                f"alpha {alpha:g}<br>real minus {look.name} {_signed(one)}"
+                f"alpha {alpha:g}<br>real minus {look.name} {with_sign(one)}"
                 for alpha, one in zip(sweep.alphas, found_at, strict=False)
             ],
             hovertemplate="%{text}<extra></extra>",
@@ -256,12 +256,6 @@ def _hover(sweep: Sweep, place: int, estimate: Estimate, name: str) -> str:
     alpha = sweep.alphas[place]
     paper = ", the paper's" if alpha == sweep.paper_alpha else ""
     return f"{name}, alpha {alpha:g}{paper}<br>{METRICS[sweep.metric]} {in_words(estimate)}<br>n = {estimate.n:,}"
-
-
-def _signed(estimate: Estimate) -> str:
-    if estimate.no_interval:
-        return f"{signed(estimate.value)} (no interval: {estimate.no_interval})"
-    return estimate.reason or f"{signed(estimate.value)} [{signed(estimate.low)}, {signed(estimate.high)}]"
 
 
 _COLUMNS = 4

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from analysis.answer_sets.sentences import joined, left_out, signed
+from analysis.answer_sets.sentences import joined, left_out, with_sign
 from analysis.intervals import LEAST
 from analysis.methods.ablations import Ablated
 from analysis.methods.agreement import Disagreement, MethodAgreement
@@ -30,7 +30,7 @@ from analysis.paper import published_errors, published_runtime
 from analysis.runs.own import needs_of
 from analysis.runs.timings import Cost
 from analysis.stats import METRICS, SMALLEST, Estimate, in_words, is_slight, sign_of
-from rauq.labels import number
+from rauq.labels import listed, number
 
 _PLACES = MappingProxyType({ALL: " over all answers", WITHIN: " within groups"})
 
@@ -90,7 +90,7 @@ def reversal_sentence(paired: Paired) -> str:
     for method in reversals(paired):
         place = paired.methods.index(method)
         pooled, within = paired.of_group(ALL)[place], paired.of_group(WITHIN)[place]
-        words.append(f"{name_of(method)} ({_signed(pooled)} over all answers, {_signed(within)} within groups)")
+        words.append(f"{name_of(method)} ({with_sign(pooled)} over all answers, {with_sign(within)} within groups)")
     if not words:
         return ""
     return f"The difference has the opposite sign within groups, both beyond noise: {'; '.join(words)}."
@@ -364,7 +364,7 @@ def control_sentence(control: GroupControl, *, where: str = " here") -> str:
     tokens = "" if control.tokens == "all" else " on the fact tokens"
     metric = f"{'mean ' if control.group == WITHIN else ''}{METRICS[control.metric]}"
     return (
-        f"{_verdict(found)}{where}{tokens}: {_signed(found)} of {metric}, {with_own} with an answer's own attention "
+        f"{_verdict(found)}{where}{tokens}: {with_sign(found)} of {metric}, {with_own} with an answer's own attention "
         f"and {with_other} with another's, over {found.n:,} answers{_others(control)}."
     )
 
@@ -389,7 +389,7 @@ def sweep_sentence(sweep: Sweep) -> str:
     names = headline_groups(sweep.groups)
     differences = [_at(sweep, "shuffled", name, sweep.paper_alpha) for name in names]
     places = [_PLACES[name] if len(names) > 1 else "" for name in names]
-    words = [f"{place} ({_signed(one)})" for place, one in zip(places, differences, strict=True)]
+    words = [f"{place} ({with_sign(one)})" for place, one in zip(places, differences, strict=True)]
     verdicts = [_than(difference) or "neither better nor worse" for difference in differences]
     more = " and" if verdicts[0] == verdicts[-1] else f", {verdicts[-1]}"
     return (
@@ -429,14 +429,10 @@ def _against(sweep: Sweep, group: str, alpha: float) -> str:
     others = {name: _at(sweep, name, group, alpha) for name in REPLACED}
     words = []
     for verdict in ("better", "negligibly better", "no better", "negligibly worse", "worse"):
-        names = [f"{name} ({_signed(one)})" for name, one in others.items() if _than(one) == verdict]
-        words += [f"{verdict} than {_listed(names)}"] if names else []
+        names = [f"{name} ({with_sign(one)})" for name, one in others.items() if _than(one) == verdict]
+        words += [f"{verdict} than {listed(names)}"] if names else []
     undefined = [name for name, one in others.items() if one.reason]
-    return ", ".join([*words, *([f"undefined beside {_listed(undefined)}"] if undefined else [])])
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return ", ".join([*words, *([f"undefined beside {listed(undefined)}"] if undefined else [])])
 
 
 def _than(real_minus_other: Estimate) -> str:
@@ -446,13 +442,6 @@ def _than(real_minus_other: Estimate) -> str:
     if is_slight(real_minus_other):
         return "negligibly better" if real_minus_other.value > 0 else "negligibly worse"
     return {1: "better", -1: "worse", 0: "no better"}[sign_of(real_minus_other)]
-
-
-def _signed(estimate: Estimate) -> str:
-    """A difference with its interval, or why one of them is missing."""
-    if estimate.no_interval:
-        return f"{signed(estimate.value)} (no interval: {estimate.no_interval})"
-    return estimate.reason or f"{signed(estimate.value)} [{signed(estimate.low)}, {signed(estimate.high)}]"
 
 
 def ablation_note(ablated: Ablated) -> str:

@@ -1,6 +1,7 @@
 """Whether an answer is like those of a reference: only then does a share of correct answers there say much of it.
 
-That is not so for loops, longer answers, other scripts and copies of the prompt, where the share is wrong.
+That is not so for longer answers, other scripts, and copies of the prompt, which are confident whether the prompt is
+right or not. A loop alone is no reason: such answers of the reference have low shares as they are (record `likeness`).
 """
 
 import unicodedata
@@ -8,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rauq.recorded.scores import ReferenceScores
-from rauq.trace.loops import loop_start
 from rauq.trace.parts import answer_text, part_of
 from rauq.trace.trace import Trace
 
@@ -22,7 +22,7 @@ def why_unlike(trace: Trace, scores: ReferenceScores) -> str:
     answer = part_of(trace, "answer")
     if answer is None:
         return ""
-    found = (_looped(answer), _longer(answer, scores), _written(answer, scores), _copied(answer, trace))
+    found = (_longer(answer, scores), _written(answer, scores), _copied(answer, trace))
     reason = next(filter(None, found), "")
     return f"No share of correct answers: {reason}." if reason else ""
 
@@ -48,11 +48,6 @@ def copied_share(answer: Sequence[int], prompt: Sequence[int]) -> float:
         if tuple(answer[start : start + COPIED_TOKENS]) in rows:
             copied.update(range(start, start + COPIED_TOKENS))
     return len(copied) / max(1, len(answer))
-
-
-def _looped(answer: Trace) -> str:
-    start = loop_start(answer)
-    return "" if start is None else f"this answer repeats itself from token {start} on"
 
 
 def _longer(answer: Trace, scores: ReferenceScores) -> str:

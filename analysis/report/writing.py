@@ -30,7 +30,7 @@ from analysis.detectors.evaluation.tables import (
 )
 from analysis.detectors.figures import supervised_chart
 from analysis.exports.csv_text import csv_table
-from analysis.exports.page import Chart, chart, own, policy, template, writing_to
+from analysis.exports.page import Chart, chart, own, policy, template, write_text, writing_to
 from analysis.methods.comparison import Metric
 from analysis.methods.unclear import comparison_bounds_sentences
 from analysis.one_answer.figures import Drawing
@@ -79,8 +79,8 @@ def write_report(run: Run, out: Path, settings: ReportSettings | None = None) ->
     figures = [one._replace(caption=joined(one.caption, note)) for one in drawings(found)]
     charts = [chart(drawing, dark=False, first=index == 0) for index, drawing in enumerate(figures)]
     with writing_to(out):
-        _write(out / "index.html", report_page(found, tables, charts))
-        _write(out / "tables" / "answers.csv", csv_table(answers_frame(found)))
+        write_text(out / "index.html", report_page(found, tables, charts))
+        write_text(out / "tables" / "answers.csv", csv_table(answers_frame(found)))
         for table in tables:
             _write_table(table, out / "tables")
         missing = write_pictures(figures, out / "figures")
@@ -162,7 +162,7 @@ def write_supervised(evaluation: Evaluation, out: Path) -> str:
             if one.rows:
                 _write_split(one, out)
         everything = pd.concat([tidy_table(table) for table in evaluation.tables], ignore_index=True)
-        _write(out / "supervised.csv", csv_table(everything))
+        write_text(out / "supervised.csv", csv_table(everything))
         return write_pictures([_drawing(evaluation, metric) for metric in ("prr", "roc_auc")], out)
 
 
@@ -202,10 +202,5 @@ def _write_table(table: Table, folder: Path, *, marks: np.ndarray | None = None)
     """CSV and LaTeX; with `marks` (rows, columns), which are of every column, LaTeX has all of them."""
     shown = table.shown if marks is None else table.frame
     latex = latex_table(shown, caption=f"{table.heading}. {table.caption}", label=table.name, marks=marks)
-    _write(folder / f"{table.name}.csv", csv_table(table.frame))
-    _write(folder / f"{table.name}.tex", latex)
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="")
+    write_text(folder / f"{table.name}.csv", csv_table(table.frame))
+    write_text(folder / f"{table.name}.tex", latex)

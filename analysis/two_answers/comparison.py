@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise, takewhile, zip_longest
 from types import MappingProxyType
 
@@ -10,8 +10,9 @@ import numpy as np
 
 import rauq
 from rauq.errors import InvalidInput
-from rauq.labels import number
+from rauq.labels import listed, number
 from rauq.recorded.scores import WRITTEN, scores_of
+from rauq.scoring.declaration import declared
 from rauq.scoring.report import mean_weights, selected_heads, was_given
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings, resolve
@@ -246,7 +247,7 @@ def _method(trace: Trace) -> tuple[object, ...] | None:
 
 def _the_rest(settings: Settings) -> tuple[object, ...]:
     """All settings but those that `scales` names one by one."""
-    return tuple(getattr(settings, field.name) for field in fields(settings) if field.name not in _SAID_FIRST)
+    return tuple(getattr(settings, name) for name in declared(type(settings)) if name not in _SAID_FIRST)
 
 
 Scores = tuple[Score, Score]
@@ -267,7 +268,7 @@ def layer_and_head(score: Score) -> str:
 def about_scales(scales: Sequence[str]) -> str:
     """Why two scores cannot be compared; `scales` are what `different_scales` found."""
     return (
-        f"The two scores are not comparable: their {_listed(scales)} differ. The colours, the collapse and the table "
+        f"The two scores are not comparable: their {listed(scales)} differ. The colours, the collapse and the table "
         "below still compare each answer with a fully confident model of its own kind."
     )
 
@@ -299,9 +300,9 @@ def about_heads(scores: Scores) -> str:
 
 def settings_in_words(settings: Settings) -> str:
     """Signal, alpha and alignment, and every other setting that differs from its default."""
-    usual = Settings(signal=settings.signal, alpha=settings.alpha, alignment=settings.alignment)
-    names = [field.name for field in fields(Settings) if field.name not in _SAID_FIRST]
-    others = [f"{name} {getattr(settings, name)}" for name in names if getattr(settings, name) != getattr(usual, name)]
+    usual = type(settings)()
+    given = {name: getattr(settings, name) for name in declared(type(settings)) if name not in _SAID_FIRST}
+    others = [f"{name} {value}" for name, value in given.items() if value != getattr(usual, name)]
     return ", ".join([f"{settings.signal}, alpha {settings.alpha:g}, {settings.alignment}", *others])
 
 
@@ -320,11 +321,7 @@ def _over_the_beginning(scores: Scores, scales: Sequence[str], common: int) -> s
     if of_a != of_b:
         why = f" A's curve is of {of_a} and B's of {of_b}"
     elif scales:
-        why = f" The two differ in their {_listed(scales)}"
+        why = f" The two differ in their {listed(scales)}"
     else:
         return ""
     return f"{why}: so the curves may differ even before the tokens do."
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

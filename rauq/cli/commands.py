@@ -4,7 +4,8 @@ import argparse
 import io
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -12,6 +13,8 @@ from rauq.checkpoints.kinds import AUTO, DTYPES, KINDS
 from rauq.checkpoints.names import ModelName, read_name
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import running
+from rauq.scoring.declaration import Heads, Layers, Setting, Share, declared
+from rauq.scoring.settings import Settings
 
 _ESCAPES = MappingProxyType({"n": "\n", "r": "\r", "t": "\t", "\\": "\\"})
 
@@ -134,6 +137,51 @@ def stop_texts(options: argparse.Namespace) -> tuple[str, ...] | None:
         message = "--stop is empty; give a text, or --no-stop for none."
         raise InvalidInput(message)
     return tuple(re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), text) for text in options.stop)
+
+
+def add_settings(parser: argparse._ActionsContainer, of: type[Settings] = Settings) -> None:
+    """Add an option for each setting of RAUQ, which is None where it is not given; `settings_of` reads them."""
+    for name, setting in declared(of).items():
+        usual = "the paper's" if setting.optional else getattr(of(), name)
+        about = f"{setting.about} Default {usual}.".replace("%", "%%")
+        parser.add_argument(option_of(name), help=about, **_kind(setting))
+
+
+def settings_of(options: argparse.Namespace, of: type[Settings] = Settings) -> Settings:
+    """The settings that the options give.
+
+    Raises:
+        InvalidInput: one is not allowed.
+    """
+    given = {name: getattr(options, name) for name in declared(of)}
+    return of(**{name: value for name, value in given.items() if value is not None})
+
+
+def option_of(name: str) -> str:
+    """The option of a setting."""
+    return f"--{name.replace('_', '-')}"
+
+
+_AS_TEXT: Mapping[type, str] = MappingProxyType({Layers: "3.4.5", Heads: "3-0.4-2"})
+
+
+def _kind(setting: Setting) -> dict[str, Any]:
+    """What argparse takes for the values of a setting; layers and heads are written as in a link of the app."""
+    match setting:
+        case Share():
+            return {"type": float, "metavar": "A"}
+        case Layers() | Heads():
+            return {"type": partial(_read, setting), "metavar": "|".join((*setting.names, _AS_TEXT[type(setting)]))}
+        case _:
+            return {"choices": setting.names}
+
+
+def _read(setting: Setting, text: str) -> object:
+    value = setting.read(text)
+    if value is None:
+        message = f"got {text!r}; choose {', '.join(setting.names)}, or name them as {_AS_TEXT[type(setting)]}"
+        raise argparse.ArgumentTypeError(message)
+    return value
 
 
 def exit_code(command: Callable[[], int], *, name: str) -> int:

@@ -24,11 +24,14 @@ from rauq.cli.commands import (
     DONE,
     Parser,
     add_model_options,
+    add_settings,
     add_stop_options,
     exit_code,
     model_options,
     named_model,
+    option_of,
     say,
+    settings_of,
     stop_texts,
 )
 from rauq.cli.models import add_models_command
@@ -36,14 +39,15 @@ from rauq.errors import InvalidInput
 from rauq.labels import about_weights, number, running, size, token_labels
 from rauq.layout import RAUQ_COMMAND
 from rauq.scoring import report
+from rauq.scoring.declaration import declared
 from rauq.scoring.empty import EmptyAnswer, Remedy, as_question, empty_answer
 from rauq.scoring.report import why_empty
 from rauq.scoring.score import Measure, Score, score
-from rauq.scoring.settings import Settings, Signal, is_paper_setting
+from rauq.scoring.settings import Settings, changed, is_paper_setting
 from rauq.scoring.surprisal import score_surprisal
 from rauq.trace.attribution import Attribution, about_attribution, weight_name
 from rauq.trace.messages import Message, TemplateOption, checked_options, option_value
-from rauq.trace.trace import Alignment, Part, Trace
+from rauq.trace.trace import Trace
 
 if TYPE_CHECKING:
     from rauq.model.language_model import LanguageModel
@@ -128,7 +132,9 @@ def _settings(trace: Trace, score: Score) -> str:
         return "Scored by the largest surprisal, since the model did not write the answer; --by rauq scores by RAUQ."
     settings = score.settings
     papers = "the paper's setting" if is_paper_setting(settings, trace.kind) else "not the paper's setting"
-    return f"Signal {settings.signal}, alpha {settings.alpha:g}, alignment {settings.alignment}: {papers}."
+    said = dict.fromkeys(("signal", "alpha", "alignment", *changed(settings, trace.kind)))
+    texts = (f"{name.replace('_', ' ')} {declared(Settings)[name].write(getattr(settings, name))}" for name in said)
+    return f"S{', '.join(texts)[1:]}: {papers}."
 
 
 def _heading(trace: Trace) -> Text:
@@ -221,25 +227,12 @@ def _parser() -> argparse.ArgumentParser:
     inspect.add_argument("--max-new-tokens", type=int, default=128, metavar="N", help="default 128")
     _add_base_options(inspect)
     _add_sampling(inspect)
-    inspect.add_argument("--alpha", type=float, metavar="A", help="weight of the signal, 0 to 1; default the paper's")
-    inspect.add_argument("--signal", choices=get_args(Signal), help="default the paper's for this kind of model")
+    add_settings(inspect)
     inspect.add_argument(
         "--by",
         choices=get_args(Measure),
         help="score by RAUQ, or by the largest surprisal of a name or number; default: the latter with --answer, "
         "unless a setting of RAUQ is given",
-    )
-    inspect.add_argument(
-        "--alignment",
-        choices=get_args(Alignment),
-        default="predicting",
-        help="attention of the query that predicts the token (default), or of the token's own query",
-    )
-    inspect.add_argument(
-        "--part",
-        choices=get_args(Part),
-        default="answer",
-        help="for reasoning models: score the answer after the thinking (default), the thinking, or all",
     )
     inspect.add_argument(
         "--attribution",
@@ -299,9 +292,9 @@ def _cache(options: argparse.Namespace) -> int:
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    settings = Settings(alpha=options.alpha, signal=options.signal, alignment=options.alignment, part=options.part)
-    _check(options)
-    trace = _trace(options)
+    settings = settings_of(options)
+    _check(options, settings)
+    trace = _trace(options, settings)
     if options.save:
         trace.save(options.save)
     result = score_surprisal(trace) if _measure(options) == "surprisal" else score(trace, settings)
@@ -321,11 +314,10 @@ def _measure(options: argparse.Namespace) -> Measure:
 
 
 def _has_settings(options: argparse.Namespace) -> bool:
-    given = (options.alpha, options.signal, options.attribution)
-    return any(one is not None for one in given) or options.alignment != "predicting" or options.part != "answer"
+    return options.attribution is not None or settings_of(options) != Settings()
 
 
-def _check(options: argparse.Namespace) -> None:
+def _check(options: argparse.Namespace, settings: Settings) -> None:
     """Check the options before the model loads."""
     if not options.prompt or options.answer == "":
         message = "The prompt and the answer must not be empty; give some text."
@@ -339,11 +331,11 @@ def _check(options: argparse.Namespace) -> None:
     if options.end and options.answer is None:
         message = "--end is only for an answer given with --answer. Leave it out; a generated answer ends by itself."
         raise InvalidInput(message)
-    _check_attribution(options)
+    _check_attribution(options, settings)
     if options.by == "surprisal" and _has_settings(options):
         message = (
-            "--by surprisal has no settings: leave out --alpha, --signal, --alignment, --part and --attribution, or "
-            "use --by rauq."
+            f"--by surprisal has no settings: leave out {', '.join(map(option_of, declared(Settings)))} and "
+            "--attribution, or use --by rauq."
         )
         raise InvalidInput(message)
     if options.max_new_tokens < 1:
@@ -364,18 +356,18 @@ def _check_stop(options: argparse.Namespace) -> None:
         raise InvalidInput(message)
 
 
-def _check_attribution(options: argparse.Namespace) -> None:
+def _check_attribution(options: argparse.Namespace, settings: Settings) -> None:
     if options.steps is not None:
         if options.attribution is None:
             message = "--steps is only for --attribution lig. Add it, or leave out --steps."
             raise InvalidInput(message)
         Attribution(steps=options.steps)
-    if options.attribution and options.alignment == "own":
+    if options.attribution and settings.alignment == "own":
         message = "Attributions exist for --alignment predicting alone. Leave out --alignment own."
         raise InvalidInput(message)
 
 
-def _trace(options: argparse.Namespace) -> Trace:
+def _trace(options: argparse.Namespace, settings: Settings) -> Trace:
     progress = Console(stderr=True, highlight=False)
     model_name = named_model(options.model)
     say(f"Loading {model_name.source} ...")
@@ -389,7 +381,7 @@ def _trace(options: argparse.Namespace) -> Trace:
         lm = load_model(model_name.source, revision=model_name.revision, **model_options(options), on_progress=show)
     _say_loaded(lm)
     trace = _answered(lm, options, progress)
-    _advise(empty_answer(trace, options.part, has_template=bool(lm.tokens.tokenizer.chat_template)))
+    _advise(empty_answer(trace, settings.part, has_template=bool(lm.tokens.tokenizer.chat_template)))
     return trace if options.attribution is None else _attributed(lm, trace, options, progress)
 
 

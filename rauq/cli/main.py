@@ -14,11 +14,15 @@ _PACKAGES = {"rauq", "analysis", "pages"}
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """A subcommand: the function `main` of a module takes its name and its arguments, and returns the exit code."""
+    """A subcommand: the function `main` of a module takes its name and its arguments, and returns the exit code.
+
+    `function`: of a command of answer sets, whose `main` is the same for all, what adds its options to a parser.
+    """
 
     name: str
     about: str
     module: str
+    function: str = ""
     extra: str = ""  # what pip has to install with rauq
 
     def run(self, arguments: Sequence[str]) -> int:
@@ -27,26 +31,27 @@ class Command:
         return code
 
 
-def _of_sets(name: str, about: str) -> Command:
-    return Command(name=name, about=about, module=f"{ANALYSIS}.cli.main", extra="data")
+def _of_sets(name: str, about: str, function: str) -> Command:
+    module, added = f"{ANALYSIS}.cli.main", f"{ANALYSIS}.cli.{function}"
+    return Command(name=name, about=about, module=module, function=added, extra="data")
 
 
 COMMANDS = (
     Command(name="app", about="open the app for the user of this machine", module="rauq.cli.app", extra="app"),
     Command(name="host", about="open the app to others, behind a guard", module="rauq.cli.app", extra="app"),
     Command(name="inspect", about="answer a prompt, and show its uncertainty", module="rauq.cli.inspect"),
-    _of_sets("score", "generate and score answers to a data set"),
-    _of_sets("report", "write the tables and figures of runs"),
-    _of_sets("add-methods", "compute further methods on the answers of a run"),
-    _of_sets("attribute", "compute RAUQ (LIG) of a run's answers"),
-    _of_sets("tokens", "compare how well signals find the wrong tokens"),
-    _of_sets("train", "fit a supervised method on the answers of runs"),
-    _of_sets("supervised", "fit supervised methods on runs, and judge them"),
-    _of_sets("check", "compare the files of a run with their checksums"),
-    _of_sets("export", "write the results of a run in other formats"),
-    _of_sets("import", "unpack a run that was exported as a zip archive"),
-    _of_sets("convert", "convert the checkpoint of AlignScore or COMET"),
-    _of_sets("idf", "count document frequencies of a model's tokens"),
+    _of_sets("score", "generate and score answers to a data set", "commands:score"),
+    _of_sets("report", "write the tables and figures of runs", "commands:report"),
+    _of_sets("add-methods", "compute further methods on the answers of a run", "commands:add_methods"),
+    _of_sets("attribute", "compute RAUQ (LIG) of a run's answers", "commands:attribute"),
+    _of_sets("tokens", "compare how well signals find the wrong tokens", "commands:tokens"),
+    _of_sets("train", "fit a supervised method on the answers of runs", "commands:train"),
+    _of_sets("supervised", "fit supervised methods on runs, and judge them", "commands:supervised"),
+    _of_sets("check", "compare the files of a run with their checksums", "commands:check"),
+    _of_sets("export", "write the results of a run in other formats", "commands:export"),
+    _of_sets("import", "unpack a run that was exported as a zip archive", "commands:import_run"),
+    _of_sets("convert", "convert the checkpoint of AlignScore or COMET", "commands:convert"),
+    _of_sets("idf", "count document frequencies of a model's tokens", "commands:idf"),
     Command(name="models", about="list the models with a short name, or get one", module="rauq.cli.inspect"),
     Command(name="cache", about="list or clear the dequantised weights", module="rauq.cli.inspect"),
     Command(name="completion", about="print the completion for a shell", module="rauq.cli.completion"),

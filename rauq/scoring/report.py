@@ -421,22 +421,22 @@ _LONGEST_PROMPT = 60
 
 
 class Words(NamedTuple):
-    """The source of an answer, the finding as a headline, and its numbers."""
+    """The source of an answer, the finding as a headline with its numbers, and the score, if there is one."""
 
     source: str
     headline: str
     detail: str
+    uncertainty: str = ""
 
 
 def words(trace: Trace, score: Score, note: str = "") -> Words:
-    """Source, headline and detail of a scored answer; `note` follows the source."""
+    """Source, headline, detail and uncertainty of a scored answer; `note` follows the source."""
     headline, detail = sentence_halves(trace, score)
-    if not why_empty(trace, score.settings.part):
-        detail = f"{detail} {uncertainty_sentence(score)}".rstrip()
     weights = about_weights(trace.quantisation, trace.dtype, trace.adapter)
     about = (weights, about_attribution(trace.attribution, trace.dtype))
     source = " ".join([f"{_source(trace)}.", *filter(None, about)])
-    return Words(f"{source} {note}", headline, detail)
+    uncertainty = "" if why_empty(trace, score.settings.part) else uncertainty_sentence(score)
+    return Words(f"{source} {note}", headline, detail, uncertainty)
 
 
 def _source(trace: Trace) -> str:

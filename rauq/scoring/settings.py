@@ -1,12 +1,11 @@
 """The settings of a score, the paper's defaults, and the layers of a window."""
 
-import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
-from typing import Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from rauq.errors import InvalidInput
+from rauq.scoring.declaration import Choice, Heads, Layers, Share, check_name, declared
 from rauq.trace.trace import Alignment, Kind, Part
 
 Signal = Literal["probability", "entropy"]
@@ -55,28 +54,86 @@ class Settings:
         InvalidInput: a name or number that is not allowed; the message lists the allowed ones.
     """
 
-    alpha: float | None = None
-    signal: Signal | None = None
-    layers: LayerRule | tuple[int, ...] = "middle"
-    alignment: Alignment = "predicting"
-    heads: HeadRule | tuple[tuple[int, int], ...] = "max"
-    update: Update = "rauq"
-    token_aggregation: TokenAggregation = "mean_log"
-    layer_aggregation: LayerAggregation = "max"
-    part: Part = "answer"
+    signal: Annotated[
+        Signal | None,
+        Choice(
+            label="Signal",
+            help="How confident the model is in a token: its probability, or log V − entropy, which is not bounded by "
+            "1.",
+            unit="probability, or nats",
+        ),
+    ] = None
+    alpha: Annotated[
+        float | None,
+        Share(
+            label="alpha: weight of the signal",
+            help="c = alpha · signal + (1 − alpha) · attention · previous c (paper, equation 2).",
+            unit="a share, from 0 to 1",
+        ),
+    ] = None
+    part: Annotated[
+        Part,
+        Choice(
+            label="Part of the answer",
+            help="Of a reasoning model: the answer after the thinking, the thinking, or all. The part is scored as if "
+            "it were the whole answer; what comes before it counts as prompt.",
+        ),
+    ] = "answer"
+    alignment: Annotated[
+        Alignment,
+        Choice(
+            label="Alignment",
+            help="Whose attention to the previous token is used: that of the query that predicts a token, or of the "
+            "token's own query.",
+        ),
+    ] = "predicting"
+    layers: Annotated[
+        LayerRule | tuple[int, ...],
+        Layers(
+            label="Layers",
+            help="The layers used by RAUQ. The paper uses the middle third.",
+            unit="layers, counted from 0",
+            folded=True,
+        ),
+    ] = "middle"
+    heads: Annotated[
+        HeadRule | tuple[tuple[int, int], ...],
+        Heads(
+            label="Heads",
+            help="Per layer: the head with the largest mean attention, the mean of all or the top five, or fixed "
+            "heads.",
+            unit="pairs of layer and head, counted from 0",
+            folded=True,
+        ),
+    ] = "max"
+    update: Annotated[
+        Update,
+        Choice(
+            label="Update",
+            help="How confidence is updated from token to token. All but rauq are ablations from the paper.",
+            folded=True,
+            is_menu=True,
+        ),
+    ] = "rauq"
+    token_aggregation: Annotated[
+        TokenAggregation,
+        Choice(
+            label="Token aggregation",
+            help="Combines the tokens of a layer into its uncertainty.",
+            unit="nats, of the logarithmic ones",
+            folded=True,
+        ),
+    ] = "mean_log"
+    layer_aggregation: Annotated[
+        LayerAggregation,
+        Choice(label="Layer aggregation", help="Combines the layers into one uncertainty.", folded=True),
+    ] = "max"
 
     def __post_init__(self) -> None:
-        if self.alpha is not None:
-            object.__setattr__(self, "alpha", _checked_alpha(self.alpha))
-        if self.signal is not None:
-            _check_name("signal", self.signal, get_args(Signal))
-        _check_name("alignment", self.alignment, get_args(Alignment))
-        _check_name("update", self.update, get_args(Update))
-        _check_name("token_aggregation", self.token_aggregation, get_args(TokenAggregation))
-        _check_name("layer_aggregation", self.layer_aggregation, get_args(LayerAggregation))
-        _check_name("part", self.part, get_args(Part))
-        object.__setattr__(self, "layers", _checked_layers(self.layers))
-        object.__setattr__(self, "heads", _checked_heads(self.heads))
+        for name, setting in declared(type(self)).items():
+            value = getattr(self, name)
+            if value is not None or not setting.optional:
+                object.__setattr__(self, name, setting.checked(name, value))
 
 
 def resolve(settings: Settings, kind: Kind | None) -> Settings:
@@ -106,15 +163,26 @@ def signal_and_alpha(settings: Settings, kind: Kind | None) -> tuple[Signal, flo
             "them up for. Give both, for example Settings(signal='probability', alpha=0.2)."
         )
         raise InvalidInput(message)
-    _check_name("kind", kind, get_args(Kind))
+    check_name("kind", kind, get_args(Kind))
     signal = settings.signal or _PAPER_SIGNAL[kind]
     return signal, _PAPER_ALPHA[kind, signal] if settings.alpha is None else settings.alpha
 
 
+def papers(settings: Settings, kind: Kind) -> Settings:
+    """The paper's settings for this kind of model with the signal of these."""
+    return resolve(type(settings)(signal=resolve(settings, kind).signal), kind)
+
+
 def is_paper_setting(settings: Settings, kind: Kind) -> bool:
     """Whether these settings are the paper's for this kind of model, with either signal at its own alpha."""
-    resolved = resolve(settings, kind)
-    return resolved == resolve(Settings(signal=resolved.signal), kind)
+    return resolve(settings, kind) == papers(settings, kind)
+
+
+def changed(settings: Settings, kind: Kind) -> dict[str, object]:
+    """By name, the values that are not the paper's for this kind of model: another signal has its own alpha."""
+    usual = replace(papers(settings, kind), signal=resolve(Settings(), kind).signal)
+    given = {name: getattr(resolve(settings, kind), name) for name in declared(type(settings))}
+    return {name: value for name, value in given.items() if value != getattr(usual, name)}
 
 
 def window(settings: Settings, *, captured: Sequence[int], num_layers: int | None) -> tuple[int, ...]:
@@ -141,7 +209,7 @@ def window(settings: Settings, *, captured: Sequence[int], num_layers: int | Non
     if not middle:
         message = (
             f"None of the middle layers {first} to {last} has attention; captured are {_listed(captured)}. "
-            "Use all layers (layers='all' in Python, Scoring in the app; the command line uses the middle ones)."
+            "Use all layers: layers='all' in Python, --layers all on the command line, Scoring in the app."
         )
         raise InvalidInput(message)
     return middle
@@ -187,56 +255,6 @@ def _captured_only(layers: tuple[int, ...], captured: Sequence[int]) -> tuple[in
         message = f"Layers {_listed(missing)} have no captured attention; choose among {_listed(captured)}."
         raise InvalidInput(message)
     return tuple(sorted(layers))
-
-
-def _check_name(option: str, got: object, allowed: tuple[str, ...]) -> None:
-    if got not in allowed:
-        message = f"Unknown {option} {got!r}; choose one of {', '.join(allowed)}."
-        raise InvalidInput(message)
-
-
-def _checked_alpha(alpha: object) -> float:
-    if (
-        isinstance(alpha, bool) or not isinstance(alpha, Real) or not 0 <= float(alpha) <= 1
-    ):  # nan fails every comparison
-        message = f"alpha is {alpha!r}; give a number from 0 to 1, or None for the paper's."
-        raise InvalidInput(message)
-    return float(alpha)
-
-
-def _checked_layers(layers: Any) -> Any:  # noqa: ANN401 - whatever a caller gave
-    if isinstance(layers, str):
-        _check_name("layers", layers, get_args(LayerRule))
-        return layers
-    indices = _indices(layers, "layers", f"{', '.join(get_args(LayerRule))} or a tuple of layer indices")
-    if not indices or len(set(indices)) < len(indices):
-        message = f"layers is {layers!r}; name at least one layer, and each one once."
-        raise InvalidInput(message)
-    return indices
-
-
-def _checked_heads(heads: Any) -> Any:  # noqa: ANN401 - whatever a caller gave
-    if isinstance(heads, str):
-        _check_name("heads", heads, get_args(HeadRule))
-        return heads
-    allowed = f"{', '.join(get_args(HeadRule))} or a tuple of (layer, head) pairs"
-    pairs = tuple(_indices(pair, "heads", allowed) for pair in heads) if isinstance(heads, Iterable) else ()
-    if not pairs or any(len(pair) != 2 for pair in pairs) or len({layer for layer, _ in pairs}) < len(pairs):
-        message = f"heads is {heads!r}; choose {allowed}, one pair a layer."
-        raise InvalidInput(message)
-    return pairs
-
-
-def _indices(values: Any, option: str, allowed: str) -> tuple[int, ...]:  # noqa: ANN401 - whatever a caller gave
-    """A tuple of Python integers from 0 up, or InvalidInput."""
-    message = f"{option} is {values!r}; choose {allowed}, counted from 0."
-    try:
-        indices = tuple(operator.index(value) for value in values)
-    except TypeError as error:
-        raise InvalidInput(message) from error
-    if any(index < 0 for index in indices):
-        raise InvalidInput(message)
-    return indices
 
 
 def _listed(numbers: Iterable[int]) -> str:

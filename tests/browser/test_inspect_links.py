@@ -75,7 +75,7 @@ def with_every_choice(page):
     slider.focus()
     slider.press("ArrowRight")
     expect(page).to_have_url(re.compile("alpha="))
-    page.get_by_text("Layers, heads, update, aggregation").click()
+    page.get_by_text("Layers, heads, update, token aggregation, layer aggregation").click()
     page.get_by_role("radio", name="all", exact=True).first.click()
     expect(page).to_have_url(re.compile("layers=all"))
     page.keyboard.press("Escape")

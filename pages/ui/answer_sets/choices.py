@@ -44,8 +44,8 @@ from pages.ui.shared.url_state import (
     written_settings,
 )
 from rauq.errors import InvalidInput
-from rauq.scoring.settings import Settings, Signal, resolve, window
-from rauq.trace.trace import Alignment
+from rauq.scoring.declaration import declared
+from rauq.scoring.settings import Settings, resolve, window
 
 PAGE = "answer_sets"
 View = Literal["heads", "meaning", "tokens", "best", "gap", "bins", "further", "picked", "answers"]
@@ -231,7 +231,7 @@ def reading(chosen: Chosen, *, offset: bool, sides: bool, rows: bool, score: boo
     popover = st.popover(_reading_label(chosen), key="answer_reading", width="stretch", on_change="rerun")
     if popover.open:
         with popover:
-            _setting("Alignment", ALIGNMENT, get_args(Alignment), chosen.run, settings)
+            _setting(ALIGNMENT, chosen.run, settings)
             if offset:
                 put(url_state.OFFSET, chosen.asked.offset)
                 options: dict[str, Any] = {
@@ -266,16 +266,17 @@ def _threshold(label: str, name: str, chosen: Chosen, side: Literal["correct", "
 
 
 def _score(run: Run, settings: Settings) -> None:
-    _setting("Signal", SIGNAL, get_args(Signal), run, settings)
+    _setting(SIGNAL, run, settings)
     put(ALPHA, settings.alpha)
     options: dict[str, Any] = {"key": key_of(ALPHA), "on_change": _change_setting, "args": (ALPHA, run)}
-    st.slider("alpha: weight of the signal", 0.0, 1.0, step=0.05, **options)
+    st.slider(declared(Settings)[ALPHA].label, 0.0, 1.0, step=0.05, **options)
 
 
-def _setting(label: str, name: str, choices: tuple[str, ...], run: Run, settings: Settings) -> None:
+def _setting(name: str, run: Run, settings: Settings) -> None:
     put(name, getattr(settings, name))
     options: dict[str, Any] = {"key": key_of(name), "on_change": _change_setting, "args": (name, run)}
-    st.segmented_control(label, choices, required=True, **options)
+    setting = declared(Settings)[name]
+    st.segmented_control(setting.label, setting.names, required=True, **options)
 
 
 def _reading_label(chosen: Chosen) -> str:

@@ -4,89 +4,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, get_args
+from typing import Any
 
 import streamlit as st
 
 import rauq
 from pages.ui.shared import selection, state, url_state
 from pages.ui.shared.selection import Chosen
-from pages.ui.shared.url_state import (
-    ALIGNMENT,
-    ALPHA,
-    HEADS,
-    LAYERS,
-    OVER_LAYERS,
-    PART,
-    SIGNAL,
-    TOKEN_AGGREGATION,
-    UPDATE,
-)
+from pages.ui.shared.url_state import PART, SIGNAL
 from rauq.errors import InvalidInput, RauqError
-from rauq.scoring.settings import (
-    HeadRule,
-    LayerAggregation,
-    LayerRule,
-    Settings,
-    Signal,
-    TokenAggregation,
-    Update,
-    resolve,
-    window,
-)
-from rauq.trace.trace import Alignment, Kind, Part, Trace
+from rauq.scoring.declaration import Choice, Heads, Layers, Setting, Share, declared
+from rauq.scoring.settings import Settings, Signal, resolve, window
+from rauq.trace.trace import Kind, Trace
 
 FIXED, RANGE, PAPERS = "fixed", "range", "paper's"
 _ALIGNMENT = Path(__file__).with_name("alignment.html")
 
 
-class _Field(NamedTuple):
-    label: str
-    choices: tuple[Any, ...]
-    help: str | None = None
-
-
-_FIELDS: Mapping[str, _Field] = MappingProxyType(
-    {
-        SIGNAL: _Field(
-            "Signal",
-            get_args(Signal),
-            "How confident the model is in a token: its probability, or log V − entropy, which is not bounded by 1.",
-        ),
-        ALPHA: _Field(
-            "alpha: weight of the signal",
-            tuple(step / 20 for step in range(21)),
-            "c = alpha · signal + (1 − alpha) · attention · previous c (paper, equation 2).",
-        ),
-        PART: _Field(
-            "Part of the answer",
-            get_args(Part),
-            "The part is scored as if it were the whole answer. What comes before it counts as prompt.",
-        ),
-        ALIGNMENT: _Field("Alignment", get_args(Alignment)),
-        LAYERS: _Field(
-            "Layers",
-            (*get_args(LayerRule), RANGE),
-            "The layers used by RAUQ. The paper uses the middle third.",
-        ),
-        HEADS: _Field(
-            "Heads",
-            (*get_args(HeadRule), FIXED),
-            "Per layer: the head with the largest mean attention, the mean of all or the top five, or fixed heads.",
-        ),
-        UPDATE: _Field(
-            "Update",
-            get_args(Update),
-            "How confidence is updated from token to token. All but rauq are ablations from the paper.",
-        ),
-        TOKEN_AGGREGATION: _Field(
-            "Token aggregation", get_args(TokenAggregation), "Combines the tokens of a layer into its uncertainty."
-        ),
-        OVER_LAYERS: _Field(
-            "Layer aggregation", get_args(LayerAggregation), "Combines the layers into one uncertainty."
-        ),
-    }
-)
+_SHARES = tuple(step / 20 for step in range(21))
+_OF_A_TUPLE: Mapping[type[Setting], str] = MappingProxyType({Layers: RANGE, Heads: FIXED})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,17 +66,21 @@ def settings_form(form: SettingsForm) -> None:
     """Draw the fields."""
     settings = form.read()
     has_parts = any(answer.thinking is not None for answer in form.answers)
-    for name in (SIGNAL, ALPHA, *([PART] if has_parts else []), ALIGNMENT):
-        _field(form, settings, name)
+    shown = {name: one for name, one in declared(type(settings)).items() if has_parts or name != PART}
+    for name, setting in shown.items():
+        if not setting.folded:
+            _field(form, settings, name, setting)
     key = f"{form.prefix}alignment"
     explanation = st.expander("What does alignment mean?", key=key, type="compact", on_change="rerun")
     if explanation.open:
         explanation.html(_ALIGNMENT)
     key = f"{form.prefix}more_settings"
-    more = st.expander("Layers, heads, update, aggregation", key=key, on_change="rerun")
+    folded = {name: setting for name, setting in shown.items() if setting.folded}
+    title = ", ".join(setting.label.lower() for setting in folded.values())
+    more = st.expander(title.capitalize(), key=key, on_change="rerun")
     if more.open:  # what is folded away is not drawn: the first picture comes sooner
         with more:
-            _more(form, settings)
+            _more(form, settings, folded)
 
 
 @url_state.by_the_user
@@ -153,50 +93,63 @@ def change_signal(form: SettingsForm, signal: Signal | None) -> None:
     form.change(settings)
 
 
-def _more(form: SettingsForm, settings: Settings) -> None:
-    _field(form, settings, LAYERS)
+def _more(form: SettingsForm, settings: Settings, folded: Mapping[str, Setting]) -> None:
+    for name, setting in folded.items():
+        _field(form, settings, name, setting)
+        if isinstance(getattr(settings, name), tuple):
+            _OF_SEVERAL[type(setting)](form, settings)
+
+
+def _range(form: SettingsForm, settings: Settings) -> None:
+    """The first and the last layer of a range."""
     if isinstance(settings.layers, tuple) and len(form.layers) > 1:
         st.session_state[form.key(RANGE)] = (min(settings.layers), max(settings.layers))
         options: dict[str, Any] = {"key": form.key(RANGE), "on_change": _change_range, "args": (form,)}
         st.slider(f"From layer to layer{form.suffix}", min(form.layers), max(form.layers), **options)
-    _field(form, settings, HEADS)
+
+
+def _fixed(form: SettingsForm, settings: Settings) -> None:
+    """The fixed heads, and the button that changes one of them."""
     if isinstance(settings.heads, tuple) and form.answers:
         st.caption(", ".join(f"layer {layer}: head {head}" for layer, head in settings.heads))
         if form.selected is not None:
             st.button("Use selected head", key="put_head", on_click=_put_head, args=(form, form.selected))
-    for name in (UPDATE, TOKEN_AGGREGATION, OVER_LAYERS):
-        _field(form, settings, name)
 
 
-def _field(form: SettingsForm, settings: Settings, name: str) -> None:
+_OF_SEVERAL: Mapping[type[Setting], Callable[[SettingsForm, Settings], None]] = MappingProxyType(
+    {Layers: _range, Heads: _fixed}
+)
+
+
+def _field(form: SettingsForm, settings: Settings, name: str, setting: Setting) -> None:
     """One setting; what only a link can choose stands among the choices while it is chosen."""
-    key, label, value = form.key(name), _FIELDS[name].label + form.suffix, _shown(form, settings, name)
+    key, label, value = form.key(name), setting.label + form.suffix, _shown(form, settings, name, setting)
     st.session_state[key] = value
-    choices = tuple(dict.fromkeys((*_choices(form, name), value)))
-    options: dict[str, Any] = {"key": key, "help": _FIELDS[name].help, "format_func": _in_words}
+    choices = tuple(dict.fromkeys((*_choices(form, setting), value)))
+    options: dict[str, Any] = {"key": key, "help": setting.about, "format_func": _in_words}
     options |= {"on_change": _change, "args": (form, name)}
-    if name == ALPHA:
-        st.select_slider(label, sorted(choices, key=lambda alpha: -1 if alpha == PAPERS else alpha), **options)
-    elif name == UPDATE:
+    if isinstance(setting, Share):
+        st.select_slider(label, sorted(choices, key=lambda share: -1 if share == PAPERS else share), **options)
+    elif isinstance(setting, Choice) and setting.is_menu:
         st.selectbox(label, choices, **options)
     else:
-        disabled = name in {LAYERS, HEADS} and not form.answers
+        disabled = type(setting) in _OF_A_TUPLE and not form.answers
         st.segmented_control(label, choices, required=True, disabled=disabled, **options)
 
 
-def _shown(form: SettingsForm, settings: Settings, name: str) -> Any:  # noqa: ANN401 - any field of Settings
+def _shown(form: SettingsForm, settings: Settings, name: str, setting: Setting) -> Any:  # noqa: ANN401 - of any kind
     """What a field says: the same for every kind of model, or else the paper's for each."""
     values = {getattr(resolve(settings, kind), name) for kind in form.kinds}
-    value = PAPERS if len(values) > 1 else values.pop()
-    return {LAYERS: RANGE, HEADS: FIXED}[name] if isinstance(value, tuple) else value
+    value = PAPERS if len(values) > 1 or None in values else values.pop()
+    return _OF_A_TUPLE[type(setting)] if isinstance(value, tuple) else value
 
 
-def _choices(form: SettingsForm, name: str) -> tuple[Any, ...]:
-    choices = _FIELDS[name].choices
-    if name in {SIGNAL, ALPHA} and len(form.kinds) > 1:
-        return (PAPERS, *choices)
+def _choices(form: SettingsForm, setting: Setting) -> tuple[Any, ...]:
+    papers = (PAPERS,) if setting.optional and len(form.kinds) > 1 else ()
+    names = _SHARES if isinstance(setting, Share) else setting.names
     nothing_shared = form.answers and not form.layers
-    return tuple(choice for choice in choices if not (nothing_shared and choice in {RANGE, FIXED}))
+    several = () if nothing_shared or type(setting) not in _OF_A_TUPLE else (_OF_A_TUPLE[type(setting)],)
+    return (*papers, *names, *several)
 
 
 @url_state.by_the_user
@@ -206,7 +159,7 @@ def _change(form: SettingsForm, name: str) -> None:
     value: Any = None if said == PAPERS else said
     if name == SIGNAL:
         change_signal(form, value)
-    elif name == LAYERS:
+    elif isinstance(declared(type(form.read()))[name], Layers):
         form.change(_with_layers(form.read(), _middle(form) if value == RANGE else value))
     elif value == FIXED:
         _fix_heads(form)

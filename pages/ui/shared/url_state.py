@@ -16,19 +16,10 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from pages.ui.host.hosting import MOST_TOKENS
 from rauq.arguments import Sampling
 from rauq.errors import InvalidInput
-from rauq.scoring.settings import (
-    HeadRule,
-    LayerAggregation,
-    LayerRule,
-    Settings,
-    Signal,
-    TokenAggregation,
-    Update,
-    resolve,
-    window,
-)
+from rauq.scoring.declaration import declared
+from rauq.scoring.settings import Settings, changed, window
 from rauq.trace.messages import Message, TemplateOptions, checked_options, messages_of, packed, unpacked
-from rauq.trace.trace import Alignment, Kind, Part, Trace
+from rauq.trace.trace import Kind, Trace
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -126,14 +117,6 @@ def written_names(names: tuple[str, ...]) -> str:
 NAMES = Codec(
     matching(r"[A-Za-z0-9._-]{1,64}(,[A-Za-z0-9._-]{1,64}){0,199}", lambda text: tuple(text.split(","))), written_names
 )
-
-
-def _pairs(text: str) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(map(int, pair.split("-"))) for pair in text.split("."))
-
-
-def _write_heads(heads: str | tuple[tuple[int, int], ...]) -> str:
-    return heads if isinstance(heads, str) else ".".join(f"{layer}-{head}" for layer, head in heads)
 
 
 number: Callable[[str], int | None] = matching(r"\d{1,9}", int)
@@ -336,22 +319,8 @@ def written_wrong(tokens: Iterable[int]) -> str:
     return text_of(tuple(sorted(tokens))) or _NONE
 
 
-ALPHA, SIGNAL, ALIGNMENT, LAYERS, HEADS = "alpha", "signal", "alignment", "layers", "heads"
-UPDATE, TOKEN_AGGREGATION, OVER_LAYERS, PART = "update", "token_aggregation", "layer_aggregation", "part"
-_SETTINGS: Mapping[str, Codec] = MappingProxyType(
-    {
-        SIGNAL: one_of(get_args(Signal)),
-        ALPHA: Codec(matching(r"0(\.\d{1,4})?|1(\.0{1,4})?", float), "{:.4g}".format),
-        ALIGNMENT: one_of(get_args(Alignment)),
-        LAYERS: Codec(matching(r"\d{1,4}(\.\d{1,4}){0,255}", _numbers, *get_args(LayerRule))),
-        HEADS: Codec(matching(r"\d{1,4}-\d{1,4}(\.\d{1,4}-\d{1,4}){0,255}", _pairs, *get_args(HeadRule)), _write_heads),
-        UPDATE: one_of(get_args(Update)),
-        TOKEN_AGGREGATION: one_of(get_args(TokenAggregation)),
-        OVER_LAYERS: one_of(get_args(LayerAggregation)),
-        PART: one_of(get_args(Part)),
-    }
-)
-SETTINGS = tuple(_SETTINGS)
+SETTINGS = tuple(declared(Settings))
+SIGNAL, ALPHA, PART, ALIGNMENT, LAYERS, HEADS = "signal", "alpha", "part", "alignment", "layers", "heads"
 
 
 class Captured(Protocol):
@@ -372,19 +341,18 @@ class Captured(Protocol):
 
 def settings_in(query: Mapping[str, str], prefix: str = "") -> dict[str, str]:
     """The parameters of settings, as written in a URL after a prefix."""
-    return {name: query[prefix + name] for name in _SETTINGS if prefix + name in query}
+    return {name: query[prefix + name] for name in SETTINGS if prefix + name in query}
 
 
-def read_settings(query: Mapping[str, str]) -> Read[Settings]:
+def read_settings(query: Mapping[str, str], of: type[Settings] = Settings) -> Read[Settings]:
     """Settings from URL parameters; those that are missing follow the paper."""
-    return read(query, Settings(), _SETTINGS)
+    return read(query, of(), {name: Codec(one.read, one.write) for name, one in declared(of).items()})
 
 
 def written_settings(settings: Settings, kind: Kind) -> dict[str, str | None]:
     """URL parameters for settings; None for what is the paper's for this kind of model anyway."""
-    paper = resolve(Settings(signal=settings.signal), kind)
-    usual = replace(paper, signal=resolve(Settings(), kind).signal)
-    return written(resolve(settings, kind), usual, _SETTINGS)
+    others = changed(settings, kind)
+    return {name: one.write(others[name]) if name in others else None for name, one in declared(type(settings)).items()}
 
 
 def fitted(settings: Settings, captured: Captured) -> Read[Settings]:

@@ -134,10 +134,10 @@ def test_settings_stand_beside_the_papers():
     trace = random_trace(4, kind="instruct")
     chosen = Settings(signal="probability", layers=(2, 3), heads=((2, 1), (3, 0)))
     rows = {row.name: row for row in settings_table(trace, rauq.score(trace, chosen))}
-    assert [name for name, row in rows.items() if row.changed] == ["layers", "heads"]
-    assert (rows["layers"].value, rows["layers"].paper) == ("2, 3", "middle")
-    assert rows["heads"].value == "layer 2 head 1, layer 3 head 0"
-    assert (rows["alpha"].value, rows["signal"].value) == ("0.6", "probability")
+    assert [name for name, row in rows.items() if row.changed] == ["Layers", "Heads"]
+    assert (rows["Layers"].value, rows["Layers"].paper) == ("2, 3", "middle")
+    assert rows["Heads"].value == "layer 2 head 1, layer 3 head 0"
+    assert (rows["alpha: weight of the signal"].value, rows["Signal"].value) == ("0.6", "probability")
     assert "Settings: not the paper's" in page_of(trace, chosen).text("h2")
     assert "Settings: the paper's" in page_of(trace).text("h2")
 

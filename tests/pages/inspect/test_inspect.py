@@ -40,7 +40,8 @@ def test_an_answer_is_shown_with_its_largest_collapse_first(open_app, trace):
     drawn, score = views(page), rauq.score(trace)
     assert drawn["collapseAt"] == 3
     assert drawn["headline"] == "Confidence dips most at token 3, “·Lima”"
-    assert f"Uncertainty {score.uncertainty:.2f}" in drawn["detail"]
+    assert f"Uncertainty {score.uncertainty:.2f}" in drawn["uncertainty"]
+    assert "Uncertainty" not in drawn["detail"]
     assert [picked["layer"] for picked in drawn["picked"]] == list(score.layers)
     assert [picked["head"] for picked in drawn["picked"]] == list(score.heads)
     assert drawn["scoreLayer"] == score.layer

@@ -1,4 +1,4 @@
-"""An answer that ends in a loop: it is named, has no share of correct answers, and is scored without it by a click."""
+"""An answer that ends in a loop: it is named, and scored without it by a click."""
 
 from dataclasses import replace
 

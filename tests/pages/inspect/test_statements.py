@@ -99,7 +99,8 @@ OPENED = {
 }
 # What the page says of its fields, and of what the app does; everything else is said of the answer.
 OF_FIELDS = re.compile(
-    r"\d+ prompt tokens?|Comes before the prompt|Tokens are sampled|An answer that another system wrote|Treated as a|"
+    r"\d+ prompt tokens?|\d+ of \d+ tokens|Comes before the prompt|Tokens are sampled|"
+    r"An answer that another system wrote|Treated as a|"
     r"Entropy does not depend on the token that was given, so the score is"
 )
 

@@ -26,7 +26,9 @@ def test_every_page_of_the_navigation_has_a_document():
 
 
 @pytest.mark.parametrize(
-    ("name", "views"), [("answer_sets", ANSWER_SETS), ("evidence", EVIDENCE), ("methods", METHODS)], ids=str
+    ("name", "views"),
+    [("answer_sets", ANSWER_SETS), ("evidence", EVIDENCE), ("methods", METHODS)],
+    ids=["answer_sets", "evidence", "methods"],
 )
 def test_the_document_of_a_page_describes_all_its_views(name, views):
     assert [view.name for view in views.values() if view.name not in document(name)] == []

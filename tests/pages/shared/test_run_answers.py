@@ -27,7 +27,8 @@ def test_a_link_opens_an_answer_of_a_run_without_a_model(open_app, small):
     page = open_app(run="small", number="4", layer="3")
     assert not page.exception
     drawn, score = views(page), rauq.score(trace(open_run(small / "small"), 4))
-    assert f"Uncertainty {score.uncertainty:.2f}" in drawn["detail"]
+    assert f"Uncertainty {score.uncertainty:.2f}" in drawn["uncertainty"]
+    assert "Uncertainty" not in drawn["detail"]
     assert "Answer 4 of the run small; quality 1.00; fact token: 6." in drawn["source"]
     assert drawn["selection"]["layer"] == 3
     assert page.query_params == {"run": "small", "number": "4", "layer": "3"}

@@ -90,7 +90,7 @@ def drawn(page, trace, settings, head=()):
     for name, values in expected.items():
         np.testing.assert_allclose(data["arrays"][name], np.ravel(values), rtol=1e-6, err_msg=name)
     assert [(one["layer"], one["head"]) for one in data["picked"]] == list(zip(score.layers, score.heads, strict=True))
-    assert f"Uncertainty {score.uncertainty:.2f}".replace("-", "\N{MINUS SIGN}") in data["detail"]
+    assert f"Uncertainty {score.uncertainty:.2f}".replace("-", "\N{MINUS SIGN}") in data["uncertainty"]
     return data
 
 

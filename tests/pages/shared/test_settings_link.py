@@ -14,7 +14,7 @@ from rauq.trace.trace import Alignment, Kind, Part
 from tests.answers import random_trace
 
 KINDS = get_args(Kind)
-NAMES = ("signal", "alpha", "alignment", "layers", "heads", "update", "token_aggregation", "layer_aggregation", "part")
+NAMES = ("signal", "alpha", "part", "alignment", "layers", "heads", "update", "token_aggregation", "layer_aggregation")
 MEMBERS = {
     "signal": get_args(Signal),
     "alpha": (0.0, 0.0001, 0.05, 0.2, 0.5, 0.6, 0.9, 0.9999, 1.0),

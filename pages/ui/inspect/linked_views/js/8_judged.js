@@ -4,17 +4,17 @@ const VERDICTS = { correct: "\u2713 Correct", incorrect: "\u2715 Incorrect", "pa
 const MOST_CHIPS = 5;
 const NO_FAVOURITE = 0.2; // of probability: below, no token is one
 
-function drawJudged(part, { judged, words }, act, another) {
+function drawJudged(part, { judged, uncertainty, words }, act, another) {
   const { standing } = judged;
   drawVerdict(part, judged.verdict, act);
   if (another) part("correct-input").value = judged.verdict.typed ? judged.verdict.correctAnswer : "";
   part("rank").textContent = standing.rank ?? "";
   part("nearest").textContent = standing.nearest ?? standing.reason;
-  explain(part("reference"), standing.about ?? "", words);
+  explain(part("reference"), standing.about ?? uncertainty, words);
   part("distribution").hidden = !standing.edges;
   part("ours").textContent = judged.ours ?? "";
   part("worth").textContent = judged.worth ?? "";
-  part("number").hidden = !(standing.about || judged.worth);
+  part("number").hidden = !(standing.about || uncertainty || judged.worth);
   const [right, wrong] = ["correct", "incorrect"].map((kind) => make("span", kind, kind));
   part("kinds").replaceChildren(...(standing.edges ? [right, wrong] : []));
 }
