@@ -35,13 +35,27 @@ def best_and_worst_caption(shown: BestAndWorst, layer: int, *, tokens: str = "al
 
 
 def gap_caption(gaps: HeadGaps, column: int, thresholds: Thresholds, *, tokens: str = "all") -> str:
-    """Both differences of one column of figure 3a, and the number of answers that they are computed from."""
-    picked, mean = (_difference(own, column) for own in (gaps.picked, gaps.mean))
+    """What one layer of figure 3a shows, and the number of answers."""
     return joined(
-        f"Mean attention over {TOKENS[tokens]}, correct minus incorrect.",
-        f"Selected head: {picked}. Mean over heads: {mean}.",
+        f"Mean attention over {TOKENS[tokens]}. Boxes: interquartile range and median; dashed: mean.",
         sides_sentence(gaps.picked, column, thresholds),
-        "Boxes: interquartile range and median; dashed: mean.",
+    )
+
+
+def layers_caption(layer: int) -> str:
+    """What the differences over all layers are, and that they are many."""
+    return (
+        f"Correct minus incorrect in every layer, with 95 % intervals; shaded: layer {layer}. These are multiple "
+        "comparisons: about 1 in 20 intervals excludes zero by chance."
+    )
+
+
+def grid_caption() -> str:
+    """How to read the boxes of all layers."""
+    return (
+        "Attention of the selected head in every layer, each on its own scale. Boxes: interquartile range; whiskers: "
+        "90 %; dashed: mean. Bold: the interval excludes zero. If boxes overlap, the difference says little about a "
+        "single answer."
     )
 
 
@@ -65,13 +79,23 @@ def bins_caption(bins: QualityBins, correlations: Correlations) -> str:
         "interval by question; none where all answers of a bin have the same quality, or all but one.",
         f"Spearman {in_words(correlations.spearman)}, Pearson {in_words(correlations.pearson)}.",
         left_out(bins.excluded),
+        "Groups differ in both, so a correlation over all groups may only reflect differences between groups.",
     )
 
 
+def score_bins_caption(scores: str = "uncertainty") -> str:
+    """What quality by score shows; `scores` names what the scores are."""
+    return f"Each answer by its {scores}, higher is less confident, and the mean quality in tenths of the answers."
+
+
 def selected_heads_caption(picked: SelectedHeads) -> str:
-    """Which answers a share refers to."""
+    """Which answers a share refers to, and what a dark cell means."""
     most = int(picked.counts.max(initial=0))
-    return f"Share of the {most:,} answers with at least two tokens in which a head has the highest mean of its layer."
+    return (
+        f"Share of the {most:,} answers with at least two tokens in which a head has the highest mean of its layer. "
+        "RAUQ selects heads for each answer separately; one dark cell in a row: nearly all answers select the same "
+        "head. Selection does not imply that a head is informative."
+    )
 
 
 def picks_note(stored: np.ndarray) -> str:
@@ -98,14 +122,14 @@ def agreement_caption(agreement: Agreement) -> str:
     )
 
 
-def calibration_caption(calibration: Calibration) -> str:
+def calibration_caption(calibration: Calibration, correct_above: float) -> str:
     """Which answers the share of correct ones refers to, and that it is not a probability."""
     if calibration.reason:
         return f"Undefined: {calibration.reason}."
     return joined(
-        f"Share of correct answers among {calibration.n:,}: a smooth curve (logistic regression on the rank of "
-        "uncertainty) with 95 % intervals, too narrow at a sudden step. It describes this set and is not a "
-        "probability elsewhere.",
+        f"Share of correct answers (quality above {correct_above:g}) at each score: a smooth curve with 95 % "
+        f"intervals, too narrow at a sudden step; n = {calibration.n:,}. For ranking, not a probability: other "
+        "prompts have other shares.",
         left_out(calibration.excluded, missing="score"),
     )
 
@@ -121,14 +145,6 @@ def with_sign(difference: Estimate) -> str:
     if difference.no_interval:
         return f"{signed(difference.value)} (no interval: {difference.no_interval})"
     return difference.reason or f"{signed(difference.value)} [{signed(difference.low)}, {signed(difference.high)}]"
-
-
-def _difference(gaps: Gaps, column: int) -> str:
-    difference, percent = gaps.absolute, gaps.percent
-    value = f"{signed(difference.value[column])} ({signed(percent.value[column], places=0)} %)"
-    if gaps.reasons[column]:
-        return f"{value}, {gaps.reasons[column]}"
-    return f"{value} [{signed(difference.low[column])}, {signed(difference.high[column])}]"
 
 
 def left_out(excluded: int, *, missing: str = "such tokens") -> str:
@@ -216,6 +232,15 @@ def about_distances(enough: Enough, layer: int) -> str:
     where = "significant at " + listed(beyond) if beyond else "significant at none"
     first, *_, last = (*enough.shown, enough.shown[-1])
     return f"Layer {layer}, distance {first}: {difference(picked, 0)}; of distances {first} to {last}, {where}"
+
+
+def distances_caption(enough: Enough) -> str:
+    """What figure 3c shows, what the paper found, and which distances are hidden."""
+    return joined(
+        "Correct minus incorrect, with 95 % intervals, for the head selected by previous-token attention. In "
+        "the paper, answers differ at the first two preceding tokens, hardly beyond.",
+        hidden_distances(enough),
+    )
 
 
 def hidden_distances(enough: Enough) -> str:

@@ -158,7 +158,7 @@ def _answers(results: MethodResults) -> tuple[Drawing, ...]:
         Drawing(
             "score-and-quality",
             f"Score and quality: {name_of(results.method)}",
-            "Each answer, and the mean quality by decile of the uncertainty.",
+            answer_set_sentences.score_bins_caption(f"uncertainty under {name_of(results.method)}"),
             quality_bins_chart(results.bins, title="uncertainty", colour=UNCERTAINTY),
         ),
         Drawing(
@@ -189,7 +189,10 @@ def _papers(results: Results) -> tuple[Drawing, ...]:
         Drawing(
             "correct-and-incorrect",
             f"Correct vs incorrect answers, layer {layer}",
-            answer_set_sentences.gap_caption(results.gaps, results.row, results.thresholds, tokens=tokens),
+            joined(
+                f"{answer_set_sentences.about_gap(results.gaps, results.row, layer)}.",
+                answer_set_sentences.gap_caption(results.gaps, results.row, results.thresholds, tokens=tokens),
+            ),
             gap_distributions(results.gaps, results.row),
         ),
         Drawing(
@@ -201,11 +204,7 @@ def _papers(results: Results) -> tuple[Drawing, ...]:
         Drawing(
             "preceding-tokens",
             f"Attention by distance, layer {layer}",
-            joined(
-                "Attention to the 1st to 6th preceding token, correct minus incorrect, with 95 % intervals. "
-                "The head is the one selected by its attention to the 1st.",
-                answer_set_sentences.hidden_distances(distances),
-            ),
+            answer_set_sentences.distances_caption(distances),
             distance_lines(distances),
         ),
     )
@@ -217,15 +216,14 @@ def _over_layers(results: Results) -> tuple[Drawing, ...]:
         Drawing(
             "every-layer",
             "Correct vs incorrect answers, all layers",
-            "The selected head of each layer, each on its own scale. Boxes: interquartile range; whiskers: 90 %; "
-            "dashed: mean. The difference of the means is bold if its interval excludes 0.",
+            answer_set_sentences.grid_caption(),
             gap_grid(results.gaps.picked, layers),
         ),
         Drawing(
             "layer-gaps",
             "Correct minus incorrect, all layers",
-            answer_set_sentences.sides_sentence(results.gaps.picked, results.row, results.thresholds),
-            gap_lines(results.gaps, layers, name="layer"),
+            answer_set_sentences.layers_caption(results.layer),
+            gap_lines(results.gaps, layers, name="layer", shown=results.layer),
         ),
     )
 
@@ -277,7 +275,7 @@ def _beyond(results: Results) -> tuple[Drawing, ...]:
         Drawing(
             "score-meaning",
             "What a score means",
-            answer_set_sentences.calibration_caption(results.calibration),
+            answer_set_sentences.calibration_caption(results.calibration, results.thresholds.roc),
             calibration_chart(results.calibration),
         ),
         Drawing(

@@ -15,12 +15,10 @@ from analysis.answer_sets.gaps import Gaps, head_gaps, with_enough
 from analysis.answer_sets.heads import Agreement, SelectedHeads, agreement, pick, selected_heads
 from analysis.answer_sets.quality_curves import correlations, quality_bins
 from analysis.answer_sets.sentences import (
-    TOKENS,
     agreement_caption,
     best_and_worst_caption,
     bins_caption,
     selected_heads_caption,
-    sides_sentence,
 )
 from analysis.answer_sets.side_figures import (
     difference_words,
@@ -140,10 +138,7 @@ def _about_picking(chosen: Chosen, found: SelectedHeads) -> str:
         " Heads are selected here by different attention than in RAUQ, which uses the whole answer and the previous "
         "token."
     )  # fmt: skip
-    return (
-        f"{selected_heads_caption(found)} RAUQ selects heads for each answer separately; one dark cell in a row: "
-        f"nearly all answers select the same head. Selection does not imply that a head is informative.{own}"
-    )
+    return f"{selected_heads_caption(found)}{own}"
 
 
 def _height(found: SelectedHeads) -> int:
@@ -206,22 +201,15 @@ def gap(chosen: Chosen) -> None:
         figure = gap_distributions(gaps, chosen.column, dark=is_dark())
         clickable(figure, "correct_against_incorrect", "Attention of correct and of incorrect answers", chosen)
         st.caption(
-            f"Mean attention over {TOKENS[chosen.asked.tokens]}. Boxes: middle half; dashed line: "
-            f"mean. {sides_sentence(gaps.picked, chosen.column, chosen.thresholds)} {_CLICK}"
+            f"{sentences.gap_caption(gaps, chosen.column, chosen.thresholds, tokens=chosen.asked.tokens)} {_CLICK}"
         )
     with right:
         figure = gap_lines(gaps, chosen.layers, name="layer", shown=chosen.layer, dark=is_dark())
         _choose_layer(chosen, figure)
-        st.caption(
-            "Correct minus incorrect in every layer, with 95 % intervals; shaded: the layer shown. Click a point to "
-            "choose its layer. These are multiple comparisons: about 1 in 20 intervals excludes zero by chance."
-        )
+        st.caption(f"{sentences.layers_caption(chosen.layer)} Click a point to choose its layer.")
     figure = gap_grid(gaps.picked, chosen.layers, dark=is_dark())
     chart(figure, "attention_by_layer", "Attention of correct and of incorrect answers in each layer")
-    st.caption(
-        "Attention of the selected head in every layer, each on its own scale. Boxes: interquartile range; whiskers: "
-        "90 %. Bold: the interval excludes zero. If boxes overlap, the difference says little about a single answer."
-    )
+    st.caption(sentences.grid_caption())
     save("Figures as CSV", "by-verdict.csv", lambda: csv_table(gap_table(gaps, chosen.layers, name="layer")))
 
 
@@ -255,10 +243,7 @@ def bins(chosen: Chosen) -> None:
     title = f"mean attention of the selected head, layer {chosen.layer}"
     figure = quality_bins_chart(found, title=title, dark=is_dark())
     clickable(figure, "quality_by_attention", "Quality of each answer by its attention, with bin means", chosen)
-    st.caption(
-        f"{bins_caption(found, correlated)} Groups differ in both, so a correlation over all groups may only "
-        f"reflect differences between groups; choose one group to check. {_CLICK}"
-    )
+    st.caption(f"{bins_caption(found, correlated)} Choose one group to check. {_CLICK}")
     save("Figure as CSV", "by-quality.csv", lambda: csv_table(quality_bins_table(found, of="attention")))
 
 
@@ -271,11 +256,7 @@ def by_distance(chosen: Chosen) -> None:
     sentence(sentences.about_distances(enough, chosen.layer), chosen)
     figure = distance_lines(enough, dark=is_dark())
     chart(figure, "difference_by_offset", "Difference between correct and incorrect answers by preceding token")
-    st.caption(
-        "Correct minus incorrect, with 95 % intervals, for the head selected by previous-token attention. In "
-        "the paper, answers differ at the first two preceding tokens, hardly beyond. "
-        f"{sentences.hidden_distances(enough)}"
-    )
+    st.caption(sentences.distances_caption(enough))
     st.dataframe(
         _by_offset(gaps.picked),
         hide_index=True,
@@ -312,18 +293,12 @@ def meaning(chosen: Chosen) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         chart(calibration_chart(found, dark=is_dark()), "what_a_score_means", "Share of correct answers by uncertainty")
-        st.caption(
-            f"Share of correct answers (quality above {correct_above:g}) at each score: a smooth curve with 95 % "
-            f"intervals, too narrow at a sudden step; n = {found.n:,}. {about_setting(chosen)} For ranking, not a "
-            "probability: other prompts have other shares."
-        )
+        st.caption(f"{sentences.calibration_caption(found, correct_above)} {about_setting(chosen)}")
     with right:
         tenths = quality_bins(uncertainty, quality, clusters=chosen.run.clusters[chosen.rows])
         figure = quality_bins_chart(tenths, title="uncertainty", colour=UNCERTAINTY, dark=is_dark())
         clickable(figure, "quality_by_score", "Quality of each answer by its uncertainty, with bin means", chosen)
-        st.caption(
-            "Each answer, and the mean quality in tenths of the scores. Click a point to open the answer in Inspect."
-        )
+        st.caption(f"{sentences.score_bins_caption()} {_CLICK}")
     with st.container(horizontal=True):
         save("Curve as CSV", "meaning.csv", lambda: csv_table(calibration_table(found)))
         save("Tenths as CSV", "tenths.csv", lambda: csv_table(quality_bins_table(tenths, of="uncertainty")))

@@ -14,7 +14,7 @@ import rauq
 from analysis import paper
 from analysis.answer_sets.figures import quality_bins_chart
 from analysis.answer_sets.quality_curves import quality_bins
-from analysis.answer_sets.sentences import joined
+from analysis.answer_sets.sentences import joined, score_bins_caption
 from analysis.answer_sets.sides import groups_note
 from analysis.answer_sets.tables import quality_bins_table
 from analysis.exports.csv_text import csv_table
@@ -310,10 +310,8 @@ def scores(chosen: Chosen) -> None:
     tenths = quality_bins(uncertainty, quality, clusters=chosen.run.clusters[chosen.rows])
     figure = quality_bins_chart(tenths, title="uncertainty", colour=UNCERTAINTY, dark=is_dark())
     clickable(figure, "score_and_quality", "Quality of each answer by its uncertainty, with bin means", chosen)
-    st.caption(
-        f"Each answer by its uncertainty under {name_of(chosen.method)}, higher is less confident, and the mean "
-        "quality in tenths of the answers. Click a point to open the answer in Inspect."
-    )
+    caption = score_bins_caption(f"uncertainty under {name_of(chosen.method)}")
+    st.caption(f"{caption} Click a point to open the answer in Inspect.")
     save("Tenths as CSV", "tenths.csv", lambda: csv_table(quality_bins_table(tenths, of="uncertainty")))
 
 

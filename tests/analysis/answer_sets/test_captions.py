@@ -22,15 +22,18 @@ def all_captions(means, quality):
     picks, outcome = pick(means), sides(quality, Thresholds())
     values = of_selected(means, picks)[:, ROW]
     correct = np.where(np.isnan(quality), np.nan, quality > 0.5)
-    separated = separation(means, outcome, ["one"] * len(quality), permutations=9)
+    gaps, separated = (
+        head_gaps(means, picks, outcome),
+        separation(means, outcome, ["one"] * len(quality), permutations=9),
+    )
     found = agreement(picks, ["a", "b"] * (len(quality) // 2), range(LAYERS), HEADS)
     return [
         sentences.best_and_worst_caption(best_and_worst(means[:, ROW], quality, picks[:, ROW]), ROW),
-        sentences.gap_caption(head_gaps(means, picks, outcome), ROW, Thresholds()),
+        f"{sentences.about_gap(gaps, ROW, ROW)}. {sentences.gap_caption(gaps, ROW, Thresholds())}",
         sentences.bins_caption(quality_bins(values, quality), correlations(values, quality)),
         sentences.separation_caption(separated),
         sentences.groups_caption(separated.labelled),
-        sentences.calibration_caption(calibrate(values, correct)),
+        sentences.calibration_caption(calibrate(values, correct), 0.5),
         sentences.selected_heads_caption(selected_heads(picks, range(LAYERS), HEADS)),
         sentences.agreement_caption(found),
     ]
@@ -46,15 +49,16 @@ def test_captions_state_ties_and_excluded_answers():
     assert "1 answer is left out: no quality or no such tokens." in caption
 
 
-def test_a_gap_has_both_differences_an_interval_and_its_n():
+def test_a_gap_has_its_difference_an_interval_and_its_n():
     means, quality = made_up()
     quality[:2] = 0.5
     gaps = head_gaps(means, pick(means), sides(quality, Thresholds()))
     caption = sentences.gap_caption(gaps, ROW, Thresholds(), tokens="fact")
-    absolute = gaps.picked.absolute
+    absolute, said = gaps.picked.absolute, sentences.about_gap(gaps, ROW, ROW)
     assert "over the tokens that carry the fact" in caption
-    assert f"+{number(absolute.value[ROW])} (+" in caption
-    assert f"[+{number(absolute.low[ROW])}, +{number(absolute.high[ROW])}]" in caption
+    assert "Boxes: interquartile range and median; dashed: mean." in caption
+    assert f"difference +{number(absolute.value[ROW])} [" in said
+    assert f"[+{number(absolute.low[ROW])}, +{number(absolute.high[ROW])}]" in said
     assert "39 correct answers (quality above 0.9), 19 incorrect (below 0.1), 2 neither" in caption
 
 
