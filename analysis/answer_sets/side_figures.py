@@ -205,8 +205,8 @@ class _Panel(NamedTuple):
 def gap_grid(gaps: Gaps, layers: Sequence[int], *, dark: bool = False) -> go.Figure:
     """A panel for each layer, on a scale of its own, with a box of correct and one of incorrect answers.
 
-    Boxes hold the interquartile range, whiskers 90 % of the answers; the dashed line is the mean. The title is the difference
-    of the means, absolute and in percent, bold where its interval excludes 0.
+    Boxes hold the interquartile range, whiskers 90 % of the answers; the dashed line is the mean. The title is the
+    difference of the means, absolute and in percent, bold where its interval excludes 0.
     """
     if not (gaps.correct.count.any() or gaps.incorrect.count.any()):
         return empty_figure(next(filter(None, gaps.reasons), "there is no layer"), height=200, dark=dark)
