@@ -130,12 +130,15 @@ def test_a_link_works_on_a_server_that_has_never_run_the_app(page, cold_server):
     expect(page).to_have_url(re.compile(r"/inspect\?example=known-words&layer=1&head=3&alpha=0.5$"))
 
 
-def test_a_trace_is_downloaded_with_its_marks_and_opened_again(page, server, tmp_path):
+def test_files_have_the_marks_and_the_verdict_and_a_trace_is_opened_again(page, server, tmp_path):
     page.goto(f"{server}/?example=unknown-place")
     rested(page)
     page.locator(".token").nth(4).click()
     page.get_by_role("button", name="Mark as incorrect").click()
     expect(page).to_have_url(re.compile("wrong=4"))
+    rested(page)
+    page.locator(".overrule button", has_text=re.compile("^Correct$")).click()
+    expect(page.locator(".verdict-source")).to_contain_text("set by you")
     rested(page)
     open_drawer(page, "drawer_export")
     files = {}
@@ -147,6 +150,8 @@ def test_a_trace_is_downloaded_with_its_marks_and_opened_again(page, server, tmp
     rows = list(csv.DictReader(files["Token numbers"].read_text(encoding="utf-8-sig").splitlines()))
     assert [row["marked_wrong"] for row in rows].index("true") == 4
     assert files["Report"].read_text().startswith("<!doctype html>")
+    for label in ("Token numbers", "Selected heads", "Report"):
+        assert "Verdict: set by you." in files[label].read_text(encoding="utf-8-sig"), label
     open_drawer(page, "more")
     page.get_by_text("Open a saved trace").click()
     page.locator("input[type=file]").set_input_files(files["Trace"])

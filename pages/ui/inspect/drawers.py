@@ -88,7 +88,7 @@ def _exports(trace: Trace, score: Score, said: Callable[[], Statements], whole: 
     st.markdown("**Copy link**")
     _link(whole)
     st.markdown("**Download**")
-    _downloads(trace, score, said)
+    _downloads(trace, score, said())
     st.markdown("**Python code that reproduces this score**")
     _python(trace, score)
 
@@ -135,13 +135,14 @@ def _about_link(found: str) -> str:
     return lasts + "The prompt is too long for a link, so download the trace to keep the answer."
 
 
-def _downloads(trace: Trace, score: Score, said: Callable[[], Statements]) -> None:
+def _downloads(trace: Trace, score: Score, said: Statements) -> None:
+    """Draw a button for each file, which is made when it is asked for: nothing of the session can be read then."""
     from analysis.exports.file_names import file_name
 
     name = partial(file_name, trace)
     with st.container(horizontal=True):
         _download("Trace", trace.to_bytes, name(_TRACE), "Everything in one file, to open here or in Python.")
-        report = partial(_report, trace, score, said)
+        report = partial(_report, trace, score, said, dark=is_dark())
         _download("Report", report, name("report.html"), "An HTML page that opens offline.")
         numbers = partial(_numbers, trace, score, said)
         _download("Token numbers", numbers, name("tokens.csv"), "One row per token.")
@@ -154,22 +155,22 @@ def _download(label: str, make: Callable[[], str | bytes], name: str, explanatio
     st.download_button(label, make, name, mime, key=f"download_{label}", on_click="ignore", help=explanation)
 
 
-def _numbers(trace: Trace, score: Score, said: Callable[[], Statements]) -> str:
+def _numbers(trace: Trace, score: Score, said: Statements) -> str:
     from analysis.exports.numbers import numbers_csv
 
-    return numbers_csv(trace, score, said=said())
+    return numbers_csv(trace, score, said=said)
 
 
-def _heads(trace: Trace, score: Score, said: Callable[[], Statements]) -> str:
+def _heads(trace: Trace, score: Score, said: Statements) -> str:
     from analysis.exports.numbers import selected_heads_csv
 
-    return selected_heads_csv(trace, score, said=said())
+    return selected_heads_csv(trace, score, said=said)
 
 
-def _report(trace: Trace, score: Score, said: Callable[[], Statements]) -> str:
+def _report(trace: Trace, score: Score, said: Statements, *, dark: bool) -> str:
     from analysis.exports.html_report import html_report
 
-    return html_report(trace, score, said=said(), dark=is_dark())
+    return html_report(trace, score, said=said, dark=dark)
 
 
 def _python(trace: Trace, score: Score) -> None:
