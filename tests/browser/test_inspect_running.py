@@ -26,8 +26,9 @@ def begin_long(page, address):
 
 def test_stop_keeps_the_partial_answer(page, server):
     begin_long(page, server)
-    page.locator(".st-key-stop button").click()
-    expect(page.locator(".source", has_text=re.compile("stopped by you|ended|stop string"))).to_be_visible()
+    done = page.locator(".source", has_text=re.compile("stopped by you|ended|stop string"))
+    page.locator(".st-key-stop button").or_(done).first.click()  # a fast machine may be done
+    expect(done).to_be_visible()
     expect(page.locator(".token.collapse")).to_have_count(1)
 
 
