@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui.shared.documents import help_link
+from pages.ui.help.documents import help_link
 from pages.ui.shared.entrypoint import GOTO, SHELL, configure
 
 PAGES = {  # `url_path` names the document of a page too: docs/inspect.md

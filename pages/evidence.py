@@ -2,9 +2,10 @@
 
 from pages.ui.evidence.layout import show_evidence
 from pages.ui.evidence.query import PAGE
-from pages.ui.shared import run_filters, state, url_state
+from pages.ui.shared import state, url_state
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import show_error
+from pages.ui.shared.run_views import filters as run_filters
 from rauq.errors import RauqError
 
 require_shell(PAGE)

@@ -4,7 +4,7 @@ from operator import itemgetter
 
 import streamlit as st
 
-from pages.ui.shared.documents import DOCUMENT, document, titles
+from pages.ui.help.documents import DOCUMENT, document, titles
 from pages.ui.shared.entrypoint import require_shell
 
 require_shell("help")

@@ -63,9 +63,10 @@ def sides_sentence(gaps: Gaps, column: int, thresholds: Thresholds) -> str:
     """How many answers are correct, incorrect and neither, and what the percentage refers to."""
     num_correct, num_incorrect = int(gaps.correct.count[column]), int(gaps.incorrect.count[column])
     rest = len(gaps.values) - num_correct - num_incorrect
+    others = f", {rest:,} neither, or without such a token after the first" if rest else ""
     return joined(
         f"{num_correct:,} correct answers (quality above {thresholds.correct:g}), {num_incorrect:,} incorrect (below "
-        f"{thresholds.incorrect:g})" + (f", {rest:,} neither, or without such tokens." if rest else "."),
+        f"{thresholds.incorrect:g}){others}.",
         "Percentages are relative to the mean of incorrect answers. Brackets: 95 % intervals.",
     )
 
@@ -147,7 +148,7 @@ def with_sign(difference: Estimate) -> str:
     return difference.reason or f"{signed(difference.value)} [{signed(difference.low)}, {signed(difference.high)}]"
 
 
-def left_out(excluded: int, *, missing: str = "such tokens") -> str:
+def left_out(excluded: int, *, missing: str = "such token after the first") -> str:
     """How many answers are left out; "" where none is."""
     answers = "1 answer is" if excluded == 1 else f"{excluded:,} answers are"
     return f"{answers} left out: no quality or no {missing}." if excluded else ""

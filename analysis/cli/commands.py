@@ -28,7 +28,7 @@ def add_methods(parser: argparse.ArgumentParser) -> Run:
     """Compute further methods on the answers of a run."""
     parser.description = (
         "Compute methods on the stored answers of a finished run, without its model. Extras that they need must have "
-        "been stored with --keep; methods that compare samples cannot be parser."
+        "been stored with --keep; methods that compare samples cannot be added."
     )
     parser.add_argument("folder", type=run_place, metavar="DIR", help="the folder of the run")
     parser.add_argument(
@@ -78,6 +78,16 @@ def report(parser: argparse.ArgumentParser) -> Run:
     )
     parser.add_argument("--intervals", action="store_true", help="several runs: with 95 %% intervals in the tables")
     return _report
+
+
+def check(parser: argparse.ArgumentParser) -> Run:
+    """Compare the files of a run with their checksums."""
+    parser.description = (
+        "Read all files of a run, compare them with their checksums, and name the shards that are missing or broken. A "
+        "large run is otherwise compared shard by shard, when one is first read."
+    )
+    parser.add_argument("folder", type=_run_folder, metavar="RUN", help="the folder of the run")
+    return _check
 
 
 def export(parser: argparse.ArgumentParser) -> Run:
@@ -220,16 +230,6 @@ def _attribute(options: argparse.Namespace) -> int:
     from analysis.cli.attribute import attribute
 
     return attribute(options)
-
-
-def check(parser: argparse.ArgumentParser) -> Run:
-    """Compare the files of a run with their checksums."""
-    parser.description = (
-        "Read all files of a run, compare them with their checksums, and name the shards that are missing or broken. A "
-        "large run is otherwise compared shard by shard, when one is first read."
-    )
-    parser.add_argument("folder", type=_run_folder, metavar="RUN", help="the folder of the run")
-    return _check
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -1,6 +1,5 @@
 """One scored answer as a single HTML file that opens offline: the answer, the figures, the numbers and the code."""
 
-import math
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from analysis.exports.file_names import file_name
 from analysis.exports.numbers import token_numbers
 from analysis.exports.page import charts, own, policy, template
 from analysis.exports.python_code import python_code
+from analysis.one_answer.colours import COLOURINGS
 from analysis.one_answer.statements import Statements, known_from_answer
 from rauq.labels import (
     Direction,
@@ -58,7 +58,6 @@ def _in_words(value: object) -> str:
     return ", ".join("layer {} head {}".format(*item) if isinstance(item, tuple) else str(item) for item in value)
 
 
-SWATCHES = (0.0, 0.25, 0.75, 1.5, 3.0)  # nats
 LONG = 60  # tokens, from which on they are set smaller
 
 
@@ -77,14 +76,14 @@ class StripToken(NamedTuple):
 
 def strip(trace: Trace, score: Score) -> tuple[StripToken, ...]:
     """The tokens of an answer in the colours of its score; a line break is drawn, save after the last token."""
-    collapse_point = report.collapse(trace, score)
+    collapse_point, colouring = report.collapse(trace, score), COLOURINGS[score.by]
     last = len(trace.pieces) - 1
     drawn = zip(trace.pieces, boxed_parts(trace.pieces), order_marks(trace.pieces), strict=True)
     own = direction(trace.pieces)
     return tuple(
         StripToken(
             parts=shown,
-            level=level(value),
+            level=colouring.level(value),
             number=number(value, places=2),
             collapse=collapse_point is not None and index == collapse_point.token,
             wrong=index in trace.wrong,
@@ -94,11 +93,6 @@ def strip(trace: Trace, score: Score) -> tuple[StripToken, ...]:
         )
         for index, ((piece, shown, mark), value) in enumerate(zip(drawn, score.collapse.tolist(), strict=True))
     )
-
-
-def level(collapse: float) -> float:
-    """Strength of the colour: the share of full confidence that is lost; 0 where it is undefined."""
-    return 0.0 if math.isnan(collapse) else 1 - math.exp(-max(collapse, 0.0))
 
 
 _PAGE = Path(__file__).parent / "report.html"
@@ -129,7 +123,7 @@ def html_report(trace: Trace, score: Score, *, said: Statements | None = None, d
         tokens=tokens,
         long=len(tokens) > LONG,
         direction=direction(trace.pieces),
-        swatches=[(value, level(value)) for value in SWATCHES],
+        colouring=COLOURINGS[score.by],
         charts=drawn,
         score=score,
         by_surprisal=score.by == "surprisal",

@@ -360,12 +360,16 @@ def chosen_sentence(found: AddedHeads) -> str:
     return f"Most often chosen, with the number of groups: {', '.join(heads)}." if heads else ""
 
 
-def added_heads_file_caption(fitted: FittedHeads) -> str:
-    """Which heads a detector adds, on which answers it was fitted, and where it is used."""
+def added_heads_file_caption(fitted: FittedHeads, *, is_judged: bool) -> str:
+    """Which heads a detector adds, on which answers it was fitted, and where it is used.
+
+    `is_judged`: the figure above shows how it ranks answers of groups that it has not seen.
+    """
     heads = ", ".join(f"layer {layer} head {head}" for layer, head in fitted.heads)
     return (
         f"The detector adds {heads}, chosen by all {len(fitted.reference):,} answers shown. How it ranks answers of an "
-        "unseen group: last row above. It scores answers of this model in Inspect and in Python."
+        f"unseen group: {'last row above' if is_judged else 'unknown, as said above'}. It scores answers of this model "
+        "in Inspect and in Python."
     )
 
 

@@ -5,8 +5,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -414,8 +415,8 @@ def score_sweep(
     grid = [replace(found.settings, alpha=alpha, layers=found.layers) for alpha in ALPHAS]
     weights = _weights_of(answers, found.layers, found.heads)
     groups = [np.flatnonzero(np.asarray(names) == name) for name in np.unique(names)]
-    how: Any = {"derangements": DERANGEMENTS, "seed": seed}
-    donors = [_drawn(answers.take(rows), len(found.layers), **how).donors for rows in groups]
+    drawn = partial(_drawn, layers=len(found.layers), derangements=DERANGEMENTS, seed=seed)
+    donors = [drawn(answers.take(rows)).donors for rows in groups]
 
     def scored(several: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
         lone = [_with_weights(answers, found.layers, one) for one in several]

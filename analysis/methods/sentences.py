@@ -207,7 +207,8 @@ def _groups_left_out(found: Comparison | Sweep | Sequence[GroupControl]) -> list
 
 def intervals_caption(comparison: Comparison) -> str:
     """What a row of the figure and of the table shows."""
-    scale = "1 is the best ranking, 0 a random one" if comparison.metric == "prr" else "0.5 is a random ranking"
+    of_prr = "up to half of the answers rejected; 1 is the best ranking, 0 a random one"
+    scale = of_prr if comparison.metric == "prr" else "0.5 is a random ranking"
     asked = f" answers to {comparison.questions:,} questions" if comparison.questions < comparison.answers else ""
     return f"{METRICS[comparison.metric]} ({scale}) with 95 % intervals by question; n = {comparison.answers:,}{asked}."
 

@@ -120,7 +120,7 @@ class Settings:
         Choice(
             label="Token aggregation",
             help="Combines the tokens of a layer into its uncertainty.",
-            unit="nats, of the logarithmic ones",
+            unit="nats, for the logarithmic ones",
             folded=True,
         ),
     ] = "mean_log"

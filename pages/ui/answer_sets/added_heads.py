@@ -17,7 +17,7 @@ from pages.ui.host.head_cache import remember
 from pages.ui.shared import state, url_state
 from pages.ui.shared.errors import message_text
 from pages.ui.shared.figure_export import is_dark
-from pages.ui.shared.run_page import chart, choice
+from pages.ui.shared.run_views.page import chart, choice
 from rauq.detectors.added_heads import AddedHeads
 from rauq.errors import InvalidInput
 from rauq.labels import running
@@ -43,10 +43,10 @@ def added(chosen: Chosen) -> None:
         if not found.reason:
             chart(labels_chart(found, dark=is_dark()), "added_heads_labels", "Difference by number of labelled answers")
     st.caption(f"{added_heads_caption(found)}  \n{chosen_sentence(found)}")
-    _detector(chosen)
+    _detector(chosen, is_judged=not found.reason)
 
 
-def _detector(chosen: Chosen) -> None:
+def _detector(chosen: Chosen, *, is_judged: bool) -> None:
     """Draw a button that saves RAUQ with heads chosen by all answers, for Inspect and for Python."""
     size = chosen.asked.added
     try:
@@ -60,7 +60,7 @@ def _detector(chosen: Chosen) -> None:
             on_click="ignore",
         )  # fmt: skip
         st.button("Use in Inspect", key="use_detector", on_click=_use, args=(fitted,))
-    st.caption(added_heads_file_caption(fitted))
+    st.caption(added_heads_file_caption(fitted, is_judged=is_judged))
 
 
 def _use(fitted: AddedHeads) -> None:

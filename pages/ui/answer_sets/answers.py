@@ -9,8 +9,8 @@ from pages.ui.answer_sets.choices import Asked, Chosen
 from pages.ui.answer_sets.reading import MOST_LISTED, reading_list
 from pages.ui.host import cache
 from pages.ui.shared import url_state
-from pages.ui.shared.run_page import choice, openable, sentence
-from pages.ui.shared.verdicts import marks_of
+from pages.ui.shared.run_views.page import choice, openable, sentence
+from pages.ui.shared.run_views.verdicts import marks_of
 from rauq.scoring.settings import Settings, is_paper_setting, resolve
 
 _SHOWN = (

@@ -15,7 +15,7 @@ from pages.ui.host import cache, head_cache, runs
 from pages.ui.shared import url_state
 from pages.ui.shared.errors import printable
 from pages.ui.shared.figure_export import is_dark
-from pages.ui.shared.run_page import chart, default_thresholds, key_of, put, write
+from pages.ui.shared.run_views.page import chart, default_thresholds, key_of, put, write
 from rauq.errors import RunError
 from rauq.labels import running
 

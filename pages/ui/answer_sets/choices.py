@@ -15,9 +15,10 @@ from analysis.runs.attention import Picks, TokenChoice
 from analysis.runs.files.arrays import OFFSETS
 from analysis.runs.opened import Run
 from pages.ui.host import cache
-from pages.ui.shared import run_filters, state, url_state
-from pages.ui.shared.run_filters import FILTERS, NUMBER_PATTERN, Filters, groups, marks_facts, passing
-from pages.ui.shared.run_page import STEPS, ChosenAnswers, default_thresholds, key_of, put, write
+from pages.ui.shared import state, url_state
+from pages.ui.shared.run_views import filters as run_filters
+from pages.ui.shared.run_views.filters import FILTERS, NUMBER_PATTERN, Filters, groups, marks_facts, passing
+from pages.ui.shared.run_views.page import STEPS, ChosenAnswers, default_thresholds, key_of, put, write
 from pages.ui.shared.url_state import (
     ALIGNMENT,
     ALPHA,

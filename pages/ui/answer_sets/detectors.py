@@ -6,7 +6,7 @@ from analysis.exports.csv_text import csv_table
 from pages.ui.answer_sets.choices import Chosen
 from pages.ui.host import head_cache
 from pages.ui.shared.figure_export import is_dark
-from pages.ui.shared.run_page import chart, save
+from pages.ui.shared.run_views.page import chart, save
 
 _ASKED = "_detectors"  # the answers and settings that the user asked to fit
 _SECONDS = 4e-5  # of all fits, for each answer and head, on one core

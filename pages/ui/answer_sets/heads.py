@@ -27,8 +27,8 @@ from pages.ui.answer_sets.detectors import detectors
 from pages.ui.host import head_cache
 from pages.ui.shared import url_state
 from pages.ui.shared.figure_export import buttons, is_dark
-from pages.ui.shared.run_filters import marks_facts
-from pages.ui.shared.run_page import clickable, key_of, open_in_inspect, save, sentence
+from pages.ui.shared.run_views.filters import marks_facts
+from pages.ui.shared.run_views.page import clickable, key_of, open_in_inspect, save, sentence
 from rauq.labels import number
 
 _MAP = "heads"

@@ -42,7 +42,7 @@ from pages.ui.answer_sets.heads import heads
 from pages.ui.host import cache, head_cache
 from pages.ui.shared.errors import printable
 from pages.ui.shared.figure_export import buttons, is_dark
-from pages.ui.shared.run_page import (
+from pages.ui.shared.run_views.page import (
     chart,
     clickable,
     default_thresholds,

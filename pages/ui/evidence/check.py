@@ -14,7 +14,7 @@ from pages.ui.shared import state
 from pages.ui.shared.errors import printable, show_error
 from pages.ui.shared.figure_export import format_picker, is_dark
 from pages.ui.shared.model_form import chosen_model, model_form
-from pages.ui.shared.run_page import chart
+from pages.ui.shared.run_views.page import chart
 from rauq.labels import running
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from pages.ui.evidence.paper import paper_tables
 from pages.ui.evidence.query import Asked, View, read_asked
 from pages.ui.evidence.records import claims, headline, not_measured, show_records
 from pages.ui.shared.errors import printable
-from pages.ui.shared.run_page import view_picker
+from pages.ui.shared.run_views.page import view_picker
 
 
 def limits(kept: Mapping[str, Record]) -> None:

@@ -23,9 +23,9 @@ from analysis.stats import METRICS, Estimate, in_words
 from pages.ui.evidence.query import PAGE, Asked
 from pages.ui.evidence.records import headline
 from pages.ui.host import cache, runs
-from pages.ui.shared import run_filters
 from pages.ui.shared.errors import printable
-from pages.ui.shared.run_page import key_of, open_run, put
+from pages.ui.shared.run_views import filters as run_filters
+from pages.ui.shared.run_views.page import key_of, open_run, put
 from pages.ui.shared.tables import Column, numbers, show_frame, show_table, take_along
 from pages.ui.shared.url_state import PUBLISHED, RUN, update_url
 from rauq.labels import running

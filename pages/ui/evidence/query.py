@@ -8,7 +8,8 @@ import streamlit as st
 from analysis.evidence.record import SUBJECTS
 from analysis.paper import published_ref
 from pages.ui.host import runs
-from pages.ui.shared import run_filters, url_state
+from pages.ui.shared import url_state
+from pages.ui.shared.run_views import filters as run_filters
 from pages.ui.shared.url_state import Codec, one_of
 
 PAGE = "evidence"

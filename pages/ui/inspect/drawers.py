@@ -130,6 +130,8 @@ def _about_link(found: str) -> str:
         "The link opens this answer while it is in the memory of this app: until the app restarts, or newer answers "
         f"need the room ({size(MOST_ANSWERS_BYTES)} for all). "
     )
+    if f"&{url_state.ANSWER}=" in found:
+        return lasts + "After that it shows prompt and answer, which it contains, and offers to score them again."
     if f"{url_state.PROMPT}=" in found:
         return lasts + "After that it shows the prompt, which it contains, and offers to generate the answer again."
     return lasts + "The prompt is too long for a link, so download the trace to keep the answer."

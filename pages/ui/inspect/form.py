@@ -134,7 +134,7 @@ _STOP_HELP = (
     "A text that ends the answer and stays in it. Empty: a line break for a base model, none for a chat model. Every "
     "answer also ends with the model's end token."
 )
-_NO_STOP_HELP = "The answer continues past line breaks, up to the model's end token or the most new tokens."
+_NO_STOP_HELP = "The answer continues past line breaks, up to the model's end token or the token limit."
 MOST_MEGABYTES = LARGEST_UPLOAD // 2**20
 _EXAMPLE, _UPLOAD, _COUNT = "_example", "_upload", "_count"
 

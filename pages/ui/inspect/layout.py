@@ -232,11 +232,9 @@ def current() -> Shown | None:
             return _in_form(Shown(name=run_answer.ref, trace=run_answer.trace, note=run_answer.note))
         url_state.drop(*OF_RUN)
         state.notify("The answer that the link names was not found in a run here.")
-    if (name := st.query_params.get(KEPT)) is not None:
-        if (trace := answers.find(name)) is not None:
-            return _in_form(Shown(name=f"{KEPT}:{name}", trace=trace))
-        return None
-    return None if form.asked_by_link() else _recorded()
+    if (name := st.query_params.get(KEPT)) is not None and (trace := answers.find(name)) is not None:
+        return _in_form(Shown(name=f"{KEPT}:{name}", trace=trace))
+    return None if form.asked_by_link() or name is not None else _recorded()
 
 
 def _finished() -> Shown | None:

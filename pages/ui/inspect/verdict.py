@@ -9,8 +9,8 @@ import streamlit as st
 
 from pages.ui.host.hosting import without_folders
 from pages.ui.shared.errors import printable
+from pages.ui.shared.run_views.verdicts import RunVerdict, find_verdict, mark_in_run
 from pages.ui.shared.url_state import RUN
-from pages.ui.shared.verdicts import RunVerdict, find_verdict, mark_in_run
 from rauq.errors import RauqError
 from rauq.labels import running, shortened
 from rauq.recorded.answers import Recorded

@@ -18,8 +18,8 @@ from analysis.runs.opened import Run
 from analysis.stats import METRICS
 from pages.ui.host import runs
 from pages.ui.shared import url_state
-from pages.ui.shared.run_filters import FILTERS, Filters, groups, marks_facts, passing
-from pages.ui.shared.run_page import ChosenAnswers, choice, key_of, put, write
+from pages.ui.shared.run_views.filters import FILTERS, Filters, groups, marks_facts, passing
+from pages.ui.shared.run_views.page import ChosenAnswers, choice, key_of, put, write
 from pages.ui.shared.url_state import (
     ALIGNMENT,
     BESIDE,

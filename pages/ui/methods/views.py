@@ -47,9 +47,10 @@ from pages.ui.methods import choices, collection
 from pages.ui.methods.choices import OF_ONE_RUN, PAGE, Asked, Chosen, View, choose, fitted
 from pages.ui.methods.collection import several_runs
 from pages.ui.methods.supervised import supervised as supervised_tables
-from pages.ui.shared import run_filters, url_state
+from pages.ui.shared import url_state
 from pages.ui.shared.figure_export import is_dark
-from pages.ui.shared.run_page import (
+from pages.ui.shared.run_views import filters as run_filters
+from pages.ui.shared.run_views.page import (
     chart,
     clickable,
     default_thresholds,

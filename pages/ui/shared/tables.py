@@ -14,7 +14,7 @@ from analysis.report.tables import Table, headings, latex_table, rows_of_cells
 from analysis.stats import Estimate
 from pages.ui.shared.errors import printable
 from pages.ui.shared.figure_export import is_dark
-from pages.ui.shared.run_page import UNDEFINED, save
+from pages.ui.shared.run_views.page import UNDEFINED, save
 from rauq.labels import number, running
 
 _SIGNS = ("", "① ", "② ")

@@ -46,7 +46,7 @@ def test_captions_state_ties_and_excluded_answers():
     assert "layer 1: the 10 answers of highest quality" in caption
     assert f"Framed: head {HEAD}" in caption
     assert "Ties in quality are broken by a seeded draw." in caption
-    assert "1 answer is left out: no quality or no such tokens." in caption
+    assert "1 answer is left out: no quality or no such token after the first." in caption
 
 
 def test_a_gap_has_its_difference_an_interval_and_its_n():

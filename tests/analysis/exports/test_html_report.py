@@ -12,7 +12,7 @@ import pytest
 
 import rauq
 from analysis.exports.file_names import file_name
-from analysis.exports.html_report import html_report, level, settings_table, strip
+from analysis.exports.html_report import html_report, settings_table, strip
 from analysis.exports.python_code import python_code
 from rauq.labels import number
 from rauq.scoring import report
@@ -123,11 +123,6 @@ def test_marks_are_visible():
     classes = [values["class"] for tag, values in page_of(trace).elements if "token" in values.get("class", "")]
     assert classes == ["token wrong", "token", "token collapse wrong"]
     assert "marked as incorrect" not in " ".join(page_of(replace(trace, wrong=())).texts["li"])
-
-
-@pytest.mark.parametrize(("collapse", "expected"), [(np.nan, 0), (-1.0, 0), (0.0, 0), (np.log(2), 0.5), (np.inf, 1)])
-def test_level_is_the_share_of_confidence_that_is_lost(collapse, expected):
-    assert level(collapse) == pytest.approx(expected)
 
 
 def test_settings_stand_beside_the_papers():

@@ -12,8 +12,8 @@ from analysis.quality.judgement import Thresholds
 from analysis.runs.files.arrays import OFFSETS
 from analysis.runs.opened import open_run
 from pages.ui.answer_sets.choices import Asked, choose, fitted, thresholds
-from pages.ui.shared.run_filters import Filters, Span, passing, written_span
-from pages.ui.shared.run_page import counted
+from pages.ui.shared.run_views.filters import Filters, Span, passing, written_span
+from pages.ui.shared.run_views.page import counted
 from pages.ui.shared.url_state import read
 from rauq import Settings
 from tests.pages.sets import make

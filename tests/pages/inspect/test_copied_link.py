@@ -1,5 +1,6 @@
 """Copy link: it opens the answer itself for as long as that is in memory, and offers to generate it afterwards."""
 
+from dataclasses import replace
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -32,17 +33,25 @@ def test_a_copied_link_opens_the_same_answer_and_says_for_how_long(open_app, tra
     assert query["kept"] == NAME
     assert query["prompt"] == trace.prompt
     assert "until the app restarts, or newer answers need the room (268.4 MB for all)" in about
-    assert "which it contains, and offers to generate the answer again" in about
+    assert "After that it shows prompt and answer, which it contains, and offers to score them again." in about
     page = open_app(**query)
     assert views(page)["selection"]["token"] == 1
     assert shown_trace(page) is trace
     assert not page.title
 
 
-def test_the_link_of_an_answer_that_is_gone_says_so_and_offers_to_generate_it(open_app, trace):
+@pytest.mark.usefixtures("no_model")
+def test_the_link_of_a_generated_answer_offers_to_generate_it_again(open_app, trace):
+    _, about = copied(open_app(replace(trace, stop_reason="eos")))
+    assert "After that it shows the prompt, which it contains, and offers to generate the answer again." in about
+
+
+def test_the_link_of_a_pasted_answer_that_is_gone_says_so_and_offers_to_score_it(open_app, trace):
     query, _ = copied(open_app(trace))
     del store().answers.kept[NAME]
-    page = open_app(**query).run()
+    page = open_app(**query)
+    assert [page.button(key=key).label for key in ("run", "run_link")] == ["Score answer", "Score answer"]
+    assert "No prompt yet" not in " ".join(caption.value for caption in page.caption)
     assert page.title[0].value == "The answer of this link is no longer in memory"
     assert page.code[0].value == trace.prompt
     assert not drawn_views(page)

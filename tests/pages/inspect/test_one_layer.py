@@ -68,6 +68,12 @@ def test_the_numbers_of_the_tokens_are_those_of_the_head_that_is_named(name, cho
     assert data["collapseAt"] == report.collapse(trace, score).token == data["weakPoints"][0]
 
 
+def test_captions_name_what_gives_the_score_where_something_does(name, chosen):
+    trace, score = of(name, chosen)
+    captions = payload(trace, score, words(trace, score))["captions"].values()
+    assert any("gives the score" in caption for caption in captions) == (score.layer is not None)
+
+
 def test_the_views_open_on_the_head_that_gives_the_score(name, chosen):
     trace, score = of(name, chosen)
     found = SCORES[name][1]

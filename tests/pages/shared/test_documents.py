@@ -8,8 +8,8 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.answer_sets.views import _VIEW_SPECS as ANSWER_SETS
 from pages.ui.evidence.layout import _VIEW_SPECS as EVIDENCE
+from pages.ui.help.documents import DOCUMENT, document, titles
 from pages.ui.methods.views import _VIEW_SPECS as METHODS
-from pages.ui.shared.documents import DOCUMENT, document, titles
 from rauq.layout import APP
 
 ROWS = re.findall(r'^    "(\w+)": st\.Page\(.*url_path="(\w+)"', APP.read_text(encoding="utf-8"), re.MULTILINE)

@@ -10,7 +10,7 @@ import pytest
 from pages.ui.answer_sets import choices as of_sets
 from pages.ui.methods import choices as of_methods
 from pages.ui.shared import url_state
-from pages.ui.shared.run_filters import Span
+from pages.ui.shared.run_views.filters import Span
 from pages.ui.shared.selection import Chosen
 from pages.ui.shared.url_state import (
     DEFAULT_TOKENS,

@@ -6,7 +6,7 @@ from analysis.runs import library
 from analysis.runs.files.corrections import read_corrections
 from analysis.runs.manifest import CORRECTIONS
 from pages.ui.inspect import verdict
-from pages.ui.shared import verdicts
+from pages.ui.shared.run_views import verdicts
 from tests.pages.reading import interpreted, views
 from tests.pages.runs_page import captions as told_of_runs
 from tests.pages.runs_page import open_runs

@@ -15,7 +15,7 @@ from pages.ui.answer_sets import choices as of_sets
 from pages.ui.host import hosting
 from pages.ui.methods import choices as of_methods
 from pages.ui.shared import url_state
-from pages.ui.shared.run_filters import passing
+from pages.ui.shared.run_views.filters import passing
 from rauq.scoring.score import score
 from tests.robustness.malformed import Surface, hostile_text, mutated_text
 from tests.traces import make_trace

@@ -12,8 +12,8 @@ from analysis.runs.verdicts import why_fixed
 from pages.ui.answer_sets.choices import Chosen
 from pages.ui.shared.assets import joined, script
 from pages.ui.shared.errors import printable
-from pages.ui.shared.run_page import openable
-from pages.ui.shared.verdicts import Mark, show_problem, try_to_mark
+from pages.ui.shared.run_views.page import openable
+from pages.ui.shared.run_views.verdicts import Mark, show_problem, try_to_mark
 from rauq.labels import lines, running, shortened
 
 KEY = "reading"

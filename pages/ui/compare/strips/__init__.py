@@ -1,17 +1,18 @@
 """Two answers as two rows of tokens on one grid, coloured by collapse on one scale: a click selects a token of A."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from analysis.figures import looks
+from analysis.one_answer.colours import COLOURINGS
 from analysis.two_answers.comparison import Columns, layer_and_head
 from pages.ui.compare.answers import Answer
+from pages.ui.shared import words as field_words
 from pages.ui.shared.assets import joined, script
 from pages.ui.shared.figure_export import is_dark
 from rauq.labels import (
@@ -35,13 +36,12 @@ from rauq.trace.attribution import weight_name
 from rauq.trace.trace import Trace
 
 KEY = "pair"
-_SWATCHES = (0.0, 0.25, 0.75, 1.5, 3.0)  # nats
 _LONG = 60  # columns: longer strips use smaller type, and scroll
 _FOLDER = Path(__file__).parent
 _mount = st.components.v2.component(
     "compare_strips",
     html=joined(_FOLDER, "strips.html"),
-    css=joined(_FOLDER, "strips.css"),
+    css=f"{joined(_FOLDER, 'strips.css')}\n{field_words.STYLE}",
     js=script(_FOLDER, "strips.js"),
 )
 
@@ -72,6 +72,7 @@ def pair_of_strips(
         "first_difference": first_difference,
         "selected": selected,
         "live": False,
+        "words": field_words.word_list(),
         "legend": _legend(scores[0].by, marks=any(answer.wrong for answer in answers)),
         "branches": [_branch(answers[0].trace, token) for token in range(len(answers[0].trace.pieces))],
     }
@@ -181,14 +182,14 @@ def _bare_cell(token: int, text: str, drawn: tuple[Part, ...]) -> dict[str, Any]
 def _scored_cell(trace: Trace, score: Score, token: int, *, is_collapse: bool, is_wrong: bool) -> dict[str, Any]:
     value = float(score.collapse[token])
     shown = number(value, places=2)
-    name, _ = _NAMES[score.by]
-    notes = f"{f', largest {name}' if is_collapse else ''}{', marked as incorrect' if is_wrong else ''}"
+    colouring = COLOURINGS[score.by]
+    notes = f"{f', largest {colouring.name}' if is_collapse else ''}{', marked as incorrect' if is_wrong else ''}"
     return {
-        "level": _level(value),
+        "level": colouring.level(value),
         "number": shown,
         "collapse": is_collapse,
         "wrong": is_wrong,
-        "spoken": f"token {token}: {token_labels(trace.pieces)[token]}, collapse {shown}{notes}",
+        "spoken": f"token {token}: {token_labels(trace.pieces)[token]}, {colouring.name} {shown}{notes}",
         "facts": _facts(trace, score, token),
     }
 
@@ -221,32 +222,19 @@ def _branch(trace: Trace, token: int) -> dict[str, Any]:
     }
 
 
-_NAMES: Mapping[Measure, tuple[str, str]] = MappingProxyType(
-    {
-        "rauq": ("collapse", "Collapse, log r − log c, in nats"),
-        "surprisal": ("surprisal", "Surprisal of names and numbers, in nats"),
-    }
-)
-
-
 def _legend(by: Measure, *, marks: bool) -> dict[str, Any]:
-    short, name = _NAMES[by]
+    colouring = COLOURINGS[by]
     return {
-        "name": name,
-        "swatches": [[_level(value), f"{value:g}"] for value in _SWATCHES],
+        "name": colouring.title,
+        "swatches": [[level, f"{value:g}"] for value, level in colouring.swatches],
         "key": [
-            f"▲ largest {short}",
+            f"▲ largest {colouring.name}",
             f"{SPACE} space",
             f"{NEWLINE} line break",
             "┊ first difference",
             *["✗ marked as incorrect"] * marks,
         ],
     }
-
-
-def _level(collapse: float) -> float:
-    """Return the strength of the colour: the share of the reference's confidence that is lost."""
-    return 0.0 if math.isnan(collapse) else 1 - math.exp(-max(collapse, 0.0))
 
 
 def _probability(logprob: float) -> str:

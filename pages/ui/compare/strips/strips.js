@@ -44,7 +44,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   root("headline").textContent = data.headline;
   const grid = root("grid");
   grid.dir = data.direction;
-  grid.replaceChildren(drawHeads(data.sides), ...withFolds(columns, data, grid));
+  grid.replaceChildren(drawHeads(data), ...withFolds(columns, data, grid));
   grid.setAttribute("aria-busy", String(data.live));
   grid.classList.toggle("long", data.long);
   makeReachable(buttons, buttons.has(focused) ? focused : firstStop(data, buttons));
@@ -76,11 +76,13 @@ function inLane(lane, ...children) {
   return node;
 }
 
-function drawHeads(sides) {
+function drawHeads({ sides, words }) {
   const heads = make("div", "heads");
   heads.append(...sides.map((side, lane) => {
     const score = make("span", "score", side.uncertainty);
-    score.append(make("span", "what", "uncertainty"));
+    const what = make("span", "what");
+    explain(what, "uncertainty", words);
+    score.append(what);
     return inLane(lane, make("span", "name", side.name), score);
   }));
   return heads;

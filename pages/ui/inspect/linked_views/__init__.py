@@ -6,24 +6,24 @@ Python is notified afterwards, writes the selection to the URL, and redraws noth
 
 import base64
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from analysis.figures import attention_scale
+from analysis.one_answer.colours import COLOURINGS
 from pages.ui.inspect.linked_views.tokens import bare_tokens, drawn_tokens
 from pages.ui.shared import words as field_words
 from pages.ui.shared.assets import joined, script
 from rauq.labels import direction
 from rauq.scoring import report
 from rauq.scoring.report import Words, one_token_note, why_empty
-from rauq.scoring.score import Measure, Score
+from rauq.scoring.score import Score
 from rauq.scoring.settings import Signal
 from rauq.scoring.shown import head_in_words, shown_head
 from rauq.trace.attribution import weight_name
@@ -35,32 +35,15 @@ _HINT = "Click a token or use the arrow keys to select it."
 _LIVE_HINT = "Scored so far: selected heads, colours and curves can change with the next tokens."
 _MAP_CAPTION = (
     "Weight on the previous token; the colours span the layers used by RAUQ (shaded). Rings: the head selected in "
-    "each, orange for the one that gives the score. Blue frame: the head shown above. Hover to see another head there; "
-    "click to keep it."
+    "each{}. Blue frame: the head shown above. Hover to see another head there; click to keep it."
 )
 RIGHT_TO_LEFT = " Columns run from right to left, as the answer does."
 _TOKEN_CAPTION = "{} to the previous token at each answer token. The first has no previous answer token."
 _CHART_CAPTION = (
-    "Bold: the layer that gives the score. Dotted: reference r, a fully confident model. Log scale: the gap from r "
-    "down to c is the collapse, this project's measure, not the paper's."
+    "Dotted: reference r, a fully confident model. Log scale: the gap from r down to c is the collapse, this project's "
+    "measure, not the paper's."
 )
 _UNITS: dict[Signal, str] = {"probability": "probability", "entropy": "log V − entropy, nats"}
-
-
-class _Measure(NamedTuple):
-    """What `collapse` of a score is called, the choice that colours tokens by it, and how many nats colours span."""
-
-    name: str
-    title: str
-    scale: float
-
-
-_MEASURES: Mapping[Measure, _Measure] = MappingProxyType(
-    {
-        "rauq": _Measure("collapse", "Collapse, log r − log c, in nats", 1.0),
-        "surprisal": _Measure("surprisal", "Surprisal of names and numbers, in nats", 3.0),
-    }
-)
 
 
 def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
@@ -112,7 +95,7 @@ def _scored(trace: Trace, score: Score) -> dict[str, Any]:
         "contributionTitle": f"Contribution to {_SUM if score.shown is None else _numbers_of(score)}",
         "collapseAt": collapse_point.token if collapse_point else None,
         "weakPoints": report.weak_points(trace, score),
-        "measure": _MEASURES[score.by]._asdict(),
+        "measure": COLOURINGS[score.by]._asdict(),
         "signalName": score.settings.signal,
         "arrays": {name: as_base64(array, "<f4") for name, array in _arrays(trace, score).items()},
         "reasons": {name: reason for name, reason in reasons.items() if reason},
@@ -123,8 +106,8 @@ def _scored(trace: Trace, score: Score) -> dict[str, Any]:
         "sureSignal": 1.0 if score.settings.signal == "probability" else math.log(trace.vocab_size or 1),
         "weightName": (weight := weight_name(trace.attribution)),
         "captions": {
-            "map": _MAP_CAPTION,
-            "confidence": _CHART_CAPTION,
+            "map": _MAP_CAPTION.format("" if score.layer is None else ", orange for the one that gives the score"),
+            "confidence": ("" if score.layer is None else "Bold: the layer that gives the score. ") + _CHART_CAPTION,
             "token": _TOKEN_CAPTION.format(f"{weight[:1].upper()}{weight[1:]}") + (RIGHT_TO_LEFT * (toward == "rtl")),
         },
     }

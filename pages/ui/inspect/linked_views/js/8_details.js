@@ -5,6 +5,11 @@ function headName({ head, five }) {
   return five ? "mean of its top five heads" : `head ${head}`;
 }
 
+// In two decimals, of which a small probability has more than 0.00.
+function probabilityOf({ probability }, token) {
+  return probability[token] < 0.005 ? "< 0.01" : shown(probability[token], 2);
+}
+
 function factsOf(data, view, token) {
   const { attention, confidence } = headCurves(data, view);
   const facts = [["probability", shown(data.probability[token], 4)], ["entropy", `${shown(data.entropy[token])} nats`]];
@@ -32,7 +37,7 @@ function shortFacts(data, view, token) {
   const weight = token ? attention[token - 1] : NaN;
   const usual = mean(attention);
   const beside = Number.isFinite(weight) ? (weight < usual ? ` (below its mean, ${shown(usual, 2)})` : ` (no drop: its mean is ${shown(usual, 2)})`) : "";
-  return `p ${shown(data.probability[token], 2)} · entropy ${shown(data.entropy[token], 2)} nats · ${data.weightName} ${shown(weight, 2)}${beside} · confidence ${shown(confidence?.[token], 2)}`;
+  return `p ${probabilityOf(data, token)} · entropy ${shown(data.entropy[token], 2)} nats · ${data.weightName} ${shown(weight, 2)}${beside} · confidence ${shown(confidence?.[token], 2)}`;
 }
 
 // The token of the continuation in the same column, with its confidence in the shown layer.

@@ -20,13 +20,14 @@ from analysis.runs.manifest import answers_path
 from analysis.runs.opened import Run, about_machines, about_sample
 from analysis.runs.verdicts import about_corrections
 from pages.ui.host import cache, runs
-from pages.ui.shared import figure_export, run_filters, state, url_state, words
+from pages.ui.shared import figure_export, state, url_state, words
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import message_text, printable, show_error
 from pages.ui.shared.figure_export import format_picker
-from pages.ui.shared.run_filters import FILTERS, LONGEST_TEXT, Filters, Span, groups, written_span
+from pages.ui.shared.run_views import filters as run_filters
+from pages.ui.shared.run_views.filters import FILTERS, LONGEST_TEXT, Filters, Span, groups, written_span
+from pages.ui.shared.run_views.verdicts import verdict_buttons
 from pages.ui.shared.url_state import FROM, HEAD, LAYER, NUMBER, RUN, by_the_user, update_url
-from pages.ui.shared.verdicts import verdict_buttons
 from rauq.errors import RauqError, RunError
 from rauq.labels import running
 from rauq.layout import ANALYSIS_COMMAND
