@@ -66,9 +66,11 @@ def python(tmp_path_factory):
     venv.create(place / "venv")
     python = place / "venv" / "bin" / "python"
     site = site_of(python)
-    (site / "others.pth").write_text(sysconfig.get_path("purelib"))
+    packages = ascii(sysconfig.get_path("purelib"))  # Python reads a .pth file in the encoding of the locale
+    (site / "others.pth").write_text(f"import sys; sys.path.append({packages})")
     subprocess.run([python, "-m", "pip", "install", *options, wheel], check=True, env=environment())
-    (site / "sitecustomize.py").write_text(READ_ONLY.format(site=str(site / "rauq")))
+    (site / "read_only_rauq.py").write_text(READ_ONLY.format(site=str(site / "rauq")))
+    (site / "read_only_rauq.pth").write_text("import read_only_rauq")  # Debian's Python has a sitecustomize of its own
     return python
 
 
@@ -125,7 +127,7 @@ def is_open(port, address):
 
 
 def test_the_wheel_adds_one_package_with_its_types(site):
-    of_the_environment = {"sitecustomize.py", "others.pth"}
+    of_the_environment = {"read_only_rauq.py", "read_only_rauq.pth", "others.pth"}
     assert {path.name for path in site.iterdir()} - of_the_environment == {"rauq", "rauq-0.1.0.dist-info"}
     assert (site / "rauq" / "py.typed").exists()
     facts = Parser().parsestr((site / "rauq-0.1.0.dist-info" / "METADATA").read_text())
