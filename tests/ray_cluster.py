@@ -31,7 +31,7 @@ class Started:
         self._say("lose")
 
     def kill_actor(self):
-        """Kill a process that answers a shard, once there is one; its id."""
+        """Kill an actor, once there is one; its id."""
         return kill_actor(self.mark)
 
     def kill_head(self):
@@ -48,11 +48,14 @@ class Started:
 
 
 def kill_actor(mark):
-    """Kill a process that answers a shard, among those with `mark` in their environment, once there is one; its id."""
+    """Kill an actor that has begun, among the processes with `mark` in their environment, once there is one; its id.
+
+    It may be between two shards: on a busy machine a short answer ends before it is seen.
+    """
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         for pid in _marked(mark):
-            if _title(pid).startswith("ray::Model.answer"):
+            if _title(pid).startswith("ray::Model"):
                 os.kill(pid, signal.SIGKILL)
                 return pid
         time.sleep(POLL_SECONDS)

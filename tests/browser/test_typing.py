@@ -18,6 +18,7 @@ TYPED, COMPOSED = "aé1 ", "日本"
 _TEXTS = "input:not([type=file]):not([type=checkbox]):not([type=radio]):not([type=range]), textarea"
 _WIDGETS = ("text_input", "text_area", "number_input", "chat_input")
 _OPENERS = "[aria-expanded=false]:not(input):visible, summary:visible"
+_CONTENT = "[data-testid=stPopoverBody] [data-testid=stElementContainer]"
 _NAME = """field => `${field.type} ${
   field.getAttribute("aria-label") ?? field.labels?.[0]?.innerText ?? field.placeholder
 }`"""
@@ -102,10 +103,13 @@ def walk(page, tried):
     for place in range(page.locator(_OPENERS).count()):
         opener = page.locator(_OPENERS).nth(place).element_handle()
         opener.click()
+        if opener.evaluate("opener => opener.closest('[data-testid=stPopover]') !== null"):
+            page.locator(_CONTENT).first.wait_for()  # it comes from the server
         wait_until_idle(page)
         try_new(page, tried, opener)
         page.keyboard.press("Escape")
         wait_until_idle(page)
+        expect(page.locator(_CONTENT)).to_have_count(0)
 
 
 def labels_of_fields():

@@ -59,7 +59,7 @@ def undisturbed(job: Job, _running: Started, _folder: Path) -> Job:
 
 
 def killed_actor(job: Job, running: Started, _folder: Path) -> Job:
-    """Kill a process that answers a shard."""
+    """Kill a process that answers shards."""
     running.kill_actor()
     return job
 
