@@ -25,8 +25,8 @@ from analysis.collections.collection import (
     shared,
     task_means,
 )
+from analysis.exports.tables import Table, latex_text
 from analysis.methods.comparison import RAUQ, Ranking, marks, name_of
-from analysis.report.tables import Table, latex_text
 from analysis.runs.library import slug
 from analysis.stats import METRICS, Estimate
 from rauq.labels import number

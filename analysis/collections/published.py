@@ -21,8 +21,8 @@ from analysis.collections.collection import (
 )
 from analysis.collections.layouts import Column, Layout, by_data_set, by_task
 from analysis.datasets.twelve import PAPER_SETS
+from analysis.exports.tables import Table
 from analysis.methods.comparison import Metric, name_of
-from analysis.report.tables import Table
 from analysis.stats import Estimate
 from rauq.labels import number
 

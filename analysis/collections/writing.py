@@ -29,8 +29,8 @@ from analysis.collections.layouts import (
 from analysis.collections.published import ablations_beside, contradictions_caption, heads_tables, published_beside
 from analysis.exports.csv_text import csv_table
 from analysis.exports.page import own, policy, template, write_text, writing_to
+from analysis.exports.tables import Table, alignments, headings, latex_table, rows_of_cells
 from analysis.methods.comparison import Metric
-from analysis.report.tables import Table, alignments, headings, latex_table, rows_of_cells
 from analysis.runs.opened import open_run
 from rauq.labels import running
 

@@ -7,6 +7,7 @@ from typing import get_args
 import numpy as np
 import pandas as pd
 
+from analysis.exports.tables import WITH_INTERVAL
 from analysis.methods.ablations import Ablated
 from analysis.methods.added_heads import ADDED_NAMES, AddedHeads
 from analysis.methods.agreement import Disagreement, MethodAgreement, RankedAnswers
@@ -35,10 +36,6 @@ def methods_table(comparison: Comparison, costs: Sequence[Cost] = ()) -> pd.Data
             for method, row, rank in zip(comparison.methods, comparison.estimates, comparison.mean_ranks, strict=True)
         ]
     )
-
-
-WITH_INTERVAL = ("", ", low", ", high", ", answers")
-"""What the heading of an estimate ends in, in the columns of its value, its interval and its number of answers."""
 
 
 def _values(comparison: Comparison, row: Sequence[Estimate]) -> dict[str, float]:

@@ -31,23 +31,14 @@ from analysis.detectors.evaluation.tables import (
 from analysis.detectors.figures import supervised_chart
 from analysis.exports.csv_text import csv_table
 from analysis.exports.page import Chart, chart, own, policy, template, write_text, writing_to
+from analysis.exports.tables import Table, alignments, headings, latex_table, rows_of_cells
 from analysis.methods.comparison import Metric
 from analysis.methods.unclear import comparison_bounds_sentences
 from analysis.one_answer.figures import Drawing
 from analysis.quality.unclear import about_unclear
 from analysis.report.figures import drawings, write_pictures
 from analysis.report.results import ReportSettings, Results, results
-from analysis.report.tables import (
-    Table,
-    alignments,
-    answers_frame,
-    headings,
-    latex_table,
-    method_tables,
-    published_table,
-    report_tables,
-    rows_of_cells,
-)
+from analysis.report.tables import answers_frame, method_tables, published_table, report_tables
 from analysis.runs.manifest import SUPERVISED
 from analysis.runs.methods import about_unknown_methods
 from analysis.runs.opened import Run, about_machines, about_sample

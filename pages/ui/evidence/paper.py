@@ -13,11 +13,11 @@ from analysis.answer_sets.sentences import joined
 from analysis.collections.published import heads_tables
 from analysis.evidence import sentences
 from analysis.evidence.record import Record
+from analysis.exports.tables import Table
 from analysis.methods.ablations import ablations
 from analysis.methods.comparison import Comparison, headline_groups, title_of
 from analysis.methods.sentences import COMPARABLE, published_overheads
 from analysis.paper import Published, published_tables
-from analysis.report.tables import Table
 from analysis.runs.opened import MOST_RANKED, Run
 from analysis.stats import METRICS, Estimate, in_words
 from pages.ui.evidence.query import PAGE, Asked

@@ -12,7 +12,7 @@ import streamlit as st
 from analysis.evidence import sentences
 from analysis.evidence.figures import drawing
 from analysis.evidence.record import SUBJECTS, Record, Subject, missing, of_subjects, shown
-from analysis.report.tables import Table
+from analysis.exports.tables import Table
 from pages.ui.evidence.query import Asked, View
 from pages.ui.shared.errors import printable
 from pages.ui.shared.figure_export import is_dark

@@ -21,8 +21,8 @@ from analysis.detectors.evaluation.tables import (
     undefined_sentence,
 )
 from analysis.detectors.figures import supervised_chart
+from analysis.exports.tables import Table
 from analysis.methods.comparison import RAUQ
-from analysis.report.tables import Table
 from analysis.runs.manifest import Request
 from pages.ui.host import hosting
 from pages.ui.methods.choices import Chosen

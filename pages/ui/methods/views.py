@@ -18,6 +18,7 @@ from analysis.answer_sets.sentences import joined, score_bins_caption
 from analysis.answer_sets.sides import groups_note
 from analysis.answer_sets.tables import quality_bins_table
 from analysis.exports.csv_text import csv_table
+from analysis.exports.tables import Table
 from analysis.figures import UNCERTAINTY
 from analysis.methods import sentences
 from analysis.methods import tables as method_tables
@@ -37,7 +38,6 @@ from analysis.methods.score_ranking import score_sentence, simple_sentence, unna
 from analysis.methods.unclear import comparison_bounds_sentences, score_bounds_sentence, with_bounds
 from analysis.paper import Published
 from analysis.quality.unclear import about_unclear
-from analysis.report.tables import Table
 from analysis.runs.methods import ASKABLE, about_unknown_methods, check_comparable, options_for
 from analysis.runs.opened import MOST_RANKED, MOST_SAMPLED, Run
 from analysis.runs.own import row_of

@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from analysis.exports.csv_text import csv_table
+from analysis.exports.tables import Table, headings, latex_table, rows_of_cells
 from analysis.methods.comparison import Comparison, headline_groups, marks, title_of
-from analysis.report.tables import Table, headings, latex_table, rows_of_cells
 from analysis.stats import Estimate
 from pages.ui.shared.errors import printable
 from pages.ui.shared.figure_export import is_dark

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from analysis.exports.tables import WITH_INTERVAL
 from analysis.methods.ablations import ablate, ablations
 from analysis.methods.attention_permutation import REPLACED, control_groups, sweep
 from analysis.methods.comparison import WITHIN, groups_of
-from analysis.methods.tables import WITH_INTERVAL, ablation_table, control_table, sweep_table
+from analysis.methods.tables import ablation_table, control_table, sweep_table
 from analysis.quality.judgement import Thresholds
 from tests.analysis.methods.batches import informative_batch
 

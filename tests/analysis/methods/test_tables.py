@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.exports.csv_text import csv_table
+from analysis.exports.tables import in_brackets, latex_table
 from analysis.methods.agreement import disagreement, method_agreement
 from analysis.methods.comparison import WITHIN, compare, groups_of, rejections
 from analysis.methods.errors import error_analysis
@@ -17,7 +18,6 @@ from analysis.methods.tables import (
     rejections_table,
 )
 from analysis.quality.judgement import Thresholds
-from analysis.report.tables import in_brackets, latex_table
 from analysis.runs.timings import Alone, Cost
 from tests.analysis.methods.made_up import SKILL, made_up
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from analysis.exports.csv_text import csv_table
-from analysis.report.tables import headings, latex_table, latex_text
+from analysis.exports.tables import headings, latex_table, latex_text
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,14 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from analysis.exports.tables import latex_table, rows_of_cells
 from analysis.methods.comparison import WITHIN, name_of
 from analysis.quality.judgement import Thresholds
 from analysis.report import figures as report_figures
 from analysis.report import writing
 from analysis.report.figures import drawings
 from analysis.report.results import ReportSettings, results
-from analysis.report.tables import latex_table, method_tables, report_tables, rows_of_cells
+from analysis.report.tables import method_tables, report_tables
 from analysis.report.writing import write_report
 from analysis.runs.opened import open_run
 from rauq.errors import InvalidInput, RunError
