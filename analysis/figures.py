@@ -11,6 +11,9 @@ from plotly.subplots import make_subplots
 from analysis.stats import Estimate, in_words, sign_of
 from rauq.labels import direction, running, token_labels
 
+Figure = go.Figure
+"""A figure, for those who only hand it on."""
+
 # Attention: blue, from the page's colour away: none is pale on a light page and dark on a dark one. The lightness
 # runs steadily, so that the scale reads without telling hues apart.
 _BLUES = ["#f3f7fb", "#c9dff0", "#8fbfe0", "#4c92c9", "#1d62a5", "#08306b"]
