@@ -33,10 +33,15 @@ def _scores(run: Run, settings: Settings) -> np.ndarray:
     return rauq.score_many(attention.batch(run, settings.alignment), settings).uncertainty
 
 
-def _words(run: Run, alignment: Alignment) -> WordAttention:
+def word_attention_of(run: Run, batch: Blocks) -> WordAttention:
+    """The attention expected from words alone, of every answer of a run; `batch` is what scoring them needs."""
     side = sides(run.answers["quality"].to_numpy(dtype=float), measure(run.manifest.request.quality).thresholds)
     fold = folds(run.answers["group"].tolist(), side, clusters=run.clusters)
-    return word_attention(attention.batch(run, alignment), answer_ids(run), fold)
+    return word_attention(batch, answer_ids(run), fold)
+
+
+def _words(run: Run, alignment: Alignment) -> WordAttention:
+    return word_attention_of(run, attention.batch(run, alignment))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -97,17 +97,16 @@ def _separated_bounds(seen: Seen[Choices, Separated]) -> str:
     return bounds_sentence("ROC-AUC of the best head", in_words)
 
 
-def _separated_pictures(seen: Seen[Choices, Separated]) -> tuple[Picture, ...]:
+def map_of_heads(seen: Seen[Choices, Separated], *, shown: tuple[int, int] | None = None) -> Picture:
+    """The map of all heads, with a square around the one (layer, head) that is `shown`."""
     found, used = seen.result.found, seen.answers.run.used_layers
-    return (
-        Picture(
-            "heads",
-            "Heads: correct vs incorrect within groups",
-            "Layer by head map of the area under the ROC curve of mean attention",
-            joined(sentences.separation_caption(found), sentences.groups_caption(found.labelled)),
-            partial(head_map, found, seen.answers.layers, used=used, selected=seen.result.selected.of_layers(used)),
-            click="head",
-        ),
+    selected = seen.result.selected.of_layers(used)
+    return Picture(
+        "heads",
+        "Heads: correct vs incorrect within groups",
+        "Layer by head map of the area under the ROC curve of mean attention",
+        joined(sentences.separation_caption(found), sentences.groups_caption(found.labelled)),
+        partial(head_map, found, seen.answers.layers, used=used, selected=selected, shown=shown),
     )
 
 
@@ -122,11 +121,12 @@ HEADS = View[Choices, Separated](
     title="Heads",
     question="Which heads separate correct from incorrect answers?",
     needs=frozenset({"tokens", "thresholds"}),
+    uses_selection=True,
     compute=_separated,
     sentence=lambda seen: sentences.about_separation(seen.result.found, seen.result.same_length, seen.answers.layers),
     more=_separated_more,
     bounds=_separated_bounds,
-    pictures=_separated_pictures,
+    pictures=lambda seen: (map_of_heads(seen),),
     tables=_separated_tables,
 )
 

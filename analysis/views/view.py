@@ -12,7 +12,7 @@ from analysis.views.answer_set import AnswerSet
 C = TypeVar("C")
 R = TypeVar("R")
 
-Click = Literal["", "answer", "layer", "head"]
+Click = Literal["", "answer", "layer"]
 
 
 class Draw(Protocol):
@@ -67,7 +67,7 @@ class View(Generic[C, R]):
 
     `needs`: the fields of the choices on which its result or its pictures depend. `sentence` states the result, `more`
     what else there is to know, `bounds` what unclear answers could change in it; these may be empty. `reported`: the
-    choices under which a report shows it.
+    choices under which a report shows it. `uses_selection`: whether it depends on the heads that RAUQ selects.
     """
 
     id: str
@@ -81,10 +81,15 @@ class View(Generic[C, R]):
     pictures: Callable[[Seen[C, R]], tuple[Picture, ...]]
     tables: Callable[[Seen[C, R]], tuple[Table, ...]] = no_tables
     reported: Callable[[AnswerSet, C], Iterable[C]] = as_chosen
+    uses_selection: bool = False
 
     def seen(self, answers: AnswerSet, choices: C) -> Seen[C, R]:
         """Compute it; errors are those of its computation."""
         return Seen(answers=answers, choices=choices, result=self.compute(answers, choices))
+
+    def notes(self, seen: Seen[C, R]) -> str:
+        """How heads were selected, where that has to be said; else empty."""
+        return seen.answers.about_picks if self.uses_selection else ""
 
     def words(self, seen: Seen[C, R]) -> str:
         """All its sentences."""

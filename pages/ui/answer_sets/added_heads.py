@@ -3,21 +3,15 @@
 import streamlit as st
 
 from analysis.answer_sets.separation import Separation, best_of_layers
-from analysis.methods.added_heads import (
-    SIZES,
-    added_heads_caption,
-    added_heads_file_caption,
-    added_heads_sentence,
-    chosen_sentence,
-)
-from analysis.methods.figures import added_heads_chart, labels_chart
+from analysis.methods.added_heads import SIZES, added_heads_file_caption
+from analysis.views.heads import ADDED
 from pages.ui.answer_sets.choices import Asked, Chosen
-from pages.ui.host import head_cache
+from pages.ui.host import cache, head_cache
 from pages.ui.host.head_cache import remember
 from pages.ui.shared import state, url_state
 from pages.ui.shared.errors import message_text
-from pages.ui.shared.figure_export import is_dark
-from pages.ui.shared.run_views.page import chart, choice
+from pages.ui.shared.run_views.page import choice
+from pages.ui.shared.run_views.views import draw_pictures
 from rauq.detectors.added_heads import AddedHeads
 from rauq.errors import InvalidInput
 from rauq.labels import running
@@ -34,16 +28,10 @@ def added(chosen: Chosen) -> None:
     """Draw what heads chosen in other groups add to RAUQ, with its controls."""
     st.markdown("**RAUQ + heads**: ours, not the paper's")
     choice("Heads added", url_state.ADDED, {size: str(size) for size in SIZES}, chosen.asked.added, usual=Asked().added)
-    found = head_cache.added_heads(chosen.run, chosen.rows, chosen.settings, chosen.thresholds, chosen.asked.added)
-    st.write(added_heads_sentence(found))
-    left, right = st.columns([5, 3], gap="medium")
-    with left:
-        chart(added_heads_chart(found, dark=is_dark()), "added_heads", "PRR of RAUQ with heads minus RAUQ alone")
-    with right:
-        if not found.reason:
-            chart(labels_chart(found, dark=is_dark()), "added_heads_labels", "Difference by number of labelled answers")
-    st.caption(f"{added_heads_caption(found)}  \n{chosen_sentence(found)}")
-    _detector(chosen, is_judged=not found.reason)
+    seen = cache.seen(ADDED, chosen, chosen.of_heads)
+    st.write(ADDED.sentence(seen))
+    draw_pictures(ADDED.pictures(seen), chosen)
+    _detector(chosen, is_judged=not seen.result.reason)
 
 
 def _detector(chosen: Chosen, *, is_judged: bool) -> None:

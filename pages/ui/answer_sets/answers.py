@@ -33,7 +33,7 @@ def answers(chosen: Chosen) -> None:
     shown = "" if len(table) == len(chosen.rows) else f", the first {len(table):,} of them"
     sentence(f"{len(chosen.rows):,} answers, the least confident first{shown}", chosen)
     _which(chosen, unclear)
-    note = f"{about_setting(chosen)} Higher is less confident; undefined scores come last."
+    note = f"{chosen.about_setting} Higher is less confident; undefined scores come last."
     openable(table, "answers", chosen, note, height=_HEIGHT)
 
 
@@ -77,12 +77,3 @@ def _uncertainty(chosen: Chosen) -> np.ndarray:
     if len(chosen.run.answers) > MOST_SAMPLED:
         return chosen.run.uncertainty(RAUQ)[chosen.rows]
     return cache.scores(chosen.run, chosen.settings)[chosen.rows]
-
-
-def about_setting(chosen: Chosen) -> str:
-    """Say by which settings the answers are scored."""
-    settings = resolve(chosen.settings, chosen.run.answerer.kind)
-    papers = (
-        "the paper's setting" if is_paper_setting(settings, chosen.run.answerer.kind) else "not the paper's setting"
-    )
-    return f"Scored by {settings.signal}, alpha {settings.alpha:g}, {settings.alignment}: {papers}."

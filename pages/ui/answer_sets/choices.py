@@ -1,5 +1,6 @@
 """The choices on the page Answer sets: what its URL asks for, the answers chosen by it, and the fields."""
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, get_args
@@ -7,14 +8,16 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 import numpy as np
 import streamlit as st
 
-from analysis.answer_sets.heads import of_selected
-from analysis.answer_sets.sentences import picks_note
 from analysis.methods.added_heads import SIZES
 from analysis.quality.judgement import Thresholds
-from analysis.runs.attention import Picks, TokenChoice
+from analysis.runs.attention import TokenChoice
 from analysis.runs.files.arrays import OFFSETS
 from analysis.runs.opened import Run
-from pages.ui.host import cache
+from analysis.views.answer_sets import BEST, BINS, FURTHER, GAP, MEANING, SELECTED, Choices
+from analysis.views.heads import HEADS
+from analysis.views.heads import TOKENS as WRONG_TOKENS
+from analysis.views.heads import Choices as HeadChoices
+from analysis.views.view import View
 from pages.ui.shared import state, url_state
 from pages.ui.shared.run_views import filters as run_filters
 from pages.ui.shared.run_views.filters import FILTERS, NUMBER_PATTERN, Filters, groups, marks_facts, passing
@@ -49,9 +52,11 @@ from rauq.scoring.declaration import declared
 from rauq.scoring.settings import Settings, resolve, window
 
 PAGE = "answer_sets"
-View = Literal["heads", "meaning", "tokens", "best", "gap", "bins", "further", "picked", "answers"]
+VIEWS: tuple[View[Any, Any], ...] = (HEADS, MEANING, WRONG_TOKENS, BEST, GAP, BINS, FURTHER, SELECTED)
+ANSWERS = "answers"  # a list, which this page alone has
+TITLES = MappingProxyType({view.id: view.title for view in VIEWS} | {ANSWERS: "Answers"})
 _FORMER = MappingProxyType({"separation": "heads"})  # names that older links have
-_VIEWS = {name: name for name in get_args(View)}
+_ADDRESSES = {name: name for name in TITLES}
 WHOLE = "all:"  # of two maps of heads: all answers on the left, all other groups on the right
 ANOTHER_RUN = "run:"  # before its name
 MOST_ROWS = 50  # best and worst answers, of each
@@ -67,7 +72,7 @@ class Asked(Filters):
     `first` and `second` are what two maps of heads are of, as `pages.ui.answer_sets.carry_over` names it.
     """
 
-    view: Annotated[View, Codec((_VIEWS | _FORMER).get)] = "heads"
+    view: Annotated[str, Codec((_ADDRESSES | _FORMER).get)] = HEADS.id
     layer: Number = None
     head: Number = None
     tokens: Annotated[TokenChoice, one_of(get_args(TokenChoice))] = "all"
@@ -148,12 +153,6 @@ class Chosen(ChosenAnswers):
 
     page: str = PAGE
     asked: Asked
-    settings: Settings
-
-    @property
-    def layers(self) -> tuple[int, ...]:
-        """Return all layers that have attention, absolute."""
-        return self.run.answerer.layers
 
     @property
     def layer(self) -> int:
@@ -167,29 +166,15 @@ class Chosen(ChosenAnswers):
         """Return the index of that layer on the layer axis."""
         return self.layers.index(self.layer)
 
-    def means(self, *, tokens: TokenChoice | None = None, offset: int | None = None) -> np.ndarray:
-        """Return mean attention of every head (n, L, H), by default of the tokens and the offset chosen."""
-        return np.asarray(
-            cache.means(self.run, self.settings.alignment, tokens or self.asked.tokens, offset or self.asked.offset)[
-                self.rows
-            ]
-        )
-
-    def picks(self) -> np.ndarray:
-        """Return the head selected for each answer in each layer (n, L), over the whole answer, as in RAUQ."""
-        return np.asarray(self._all_picks().heads[self.rows])
+    @property
+    def choices(self) -> Choices:
+        """Return what views depend on."""
+        return Choices(layer=self.layer, tokens=self.asked.tokens, offset=self.asked.offset, k=self.asked.k)
 
     @property
-    def about_picks(self) -> str:
-        """Say how heads were selected, if they were not stored when the answers were scored."""
-        return picks_note(self._all_picks().stored[self.rows])
-
-    def picked_attention(self) -> np.ndarray:
-        """Return attention (n,) of the selected head in the layer shown."""
-        return of_selected(self.means()[:, self.column], self.picks()[:, self.column])
-
-    def _all_picks(self) -> Picks:
-        return cache.picks(self.run, self.settings.alignment)
+    def of_heads(self) -> HeadChoices:
+        """Return what views of all heads depend on."""
+        return HeadChoices(tokens=self.asked.tokens, added=self.asked.added)
 
 
 def choose(name: str, run: Run, asked: Asked, settings: Settings, usual: Thresholds) -> Chosen:
@@ -226,14 +211,14 @@ def layer_picker(chosen: Chosen) -> None:
     st.selectbox("Layer", chosen.layers, key=key_of(url_state.LAYER), on_change=write, args=(url_state.LAYER, None))
 
 
-def reading(chosen: Chosen, *, offset: bool, sides: bool, rows: bool, score: bool) -> None:
-    """Choose how attention is measured, and the other options of the view."""
+def reading(chosen: Chosen, needs: AbstractSet[str]) -> None:
+    """Choose how attention is measured, and the other options that the view needs."""
     settings = resolve(chosen.settings, chosen.run.answerer.kind)
     popover = st.popover(_reading_label(chosen), key="answer_reading", width="stretch", on_change="rerun")
     if popover.open:
         with popover:
             _setting(ALIGNMENT, chosen.run, settings)
-            if offset:
+            if "offset" in needs:
                 put(url_state.OFFSET, chosen.asked.offset)
                 options: dict[str, Any] = {
                     "key": key_of(url_state.OFFSET),
@@ -241,14 +226,14 @@ def reading(chosen: Chosen, *, offset: bool, sides: bool, rows: bool, score: boo
                     "args": (url_state.OFFSET, 1),
                 }
                 st.segmented_control("Which preceding token", OFFSETS, required=True, **options)
-            if sides:
+            if "thresholds" in needs:
                 _threshold("Correct above", url_state.CORRECT, chosen, "correct")
                 _threshold("Incorrect below", url_state.INCORRECT, chosen, "incorrect")
-            if rows:
+            if "k" in needs:
                 put(url_state.COUNT, chosen.asked.k)
                 options = {"key": key_of(url_state.COUNT), "on_change": write, "args": (url_state.COUNT, Asked().k)}
                 st.number_input("Number of best and of worst answers", 1, MOST_ROWS, **options)
-            if score:
+            if "settings" in needs:
                 _score(chosen.run, settings)
             st.button(
                 "Reset to defaults", key="usual", on_click=url_state.drop, args=_READ, disabled=_is_default(chosen)

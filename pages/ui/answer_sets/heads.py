@@ -3,35 +3,33 @@
 Below it: what heads add to RAUQ, a detector fitted on all of them, and whether they carry over to other answers.
 """
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from analysis.answer_sets import sentences
-from analysis.answer_sets.heads import of_selected, selected_heads
+from analysis.answer_sets.heads import of_selected
 from analysis.answer_sets.sentences import joined
-from analysis.answer_sets.separation import HeldOut, Separation, TopHeads, area_of, areas_with_interval, top_heads
-from analysis.answer_sets.side_figures import head_answers, head_map
-from analysis.answer_sets.sides import sides
+from analysis.answer_sets.separation import Separation, TopHeads, areas_with_interval, top_heads
+from analysis.answer_sets.side_figures import head_answers
 from analysis.answer_sets.tables import separation_table, top_heads_table
 from analysis.answer_sets.word_attention import WordAttention
 from analysis.exports.csv_text import csv_table
-from analysis.quality.unclear import bounds_sentence, unclear_bounds
-from analysis.runs.attention import TokenChoice
+from analysis.views.heads import HEADS, Separated, map_of_heads
+from analysis.views.view import Picture
 from pages.ui.answer_sets.added_heads import added, in_python
 from pages.ui.answer_sets.carry_over import carried
 from pages.ui.answer_sets.choices import Chosen
 from pages.ui.answer_sets.detectors import detectors
-from pages.ui.host import head_cache
+from pages.ui.host import cache
 from pages.ui.shared import url_state
 from pages.ui.shared.figure_export import buttons, is_dark
 from pages.ui.shared.run_views.filters import marks_facts
-from pages.ui.shared.run_views.page import clickable, key_of, open_in_inspect, save, sentence
-from rauq.labels import number
+from pages.ui.shared.run_views.page import clickable, key_of, open_in_inspect, save
+from pages.ui.shared.run_views.views import say
 
-_MAP = "heads"
 _HELP = {
     "Held-out": "ROC-AUC on the half of the questions that did not choose the heads",
     "Same length": "On that half too: ROC-AUC among answers of the same group and number of tokens",
@@ -43,17 +41,16 @@ _HELP = {
 
 def heads(chosen: Chosen) -> None:
     """Draw the map of all heads, the strongest in detail, the answers of one, and RAUQ with heads added."""
-    found, same, half = _separated(chosen, chosen.asked.tokens)
-    more = joined(sentences.about_directions(found), sentences.about_held_out(half), sentences.about_length(same))
-    about = sentences.about_separation(found, same, chosen.layers)
-    sentence(about, chosen, "" if found.best is None else more, _about_unclear(chosen, found))
+    seen = cache.seen(HEADS, chosen, chosen.of_heads)
+    say(HEADS, seen, chosen)
+    found = seen.result.found
     layer, head = _shown(chosen, found)
-    _map(chosen, found, (layer, head))
+    _map(chosen, map_of_heads(seen, shown=(layer, head)), found)
     if found.best is None:
         return
     left, right = st.columns([5, 3], gap="medium")
     with left:
-        _table(chosen, found, _top(chosen, found, same, half), (layer, head))
+        _table(chosen, found, _top(chosen, seen.result), (layer, head))
         st.caption(_about_controls(chosen, found))
     with right:
         _answers(chosen, layer, head)
@@ -61,22 +58,8 @@ def heads(chosen: Chosen) -> None:
     detectors(chosen)
     carried(chosen)
     in_python(chosen, found)
-
-
-def _separated(chosen: Chosen, tokens: TokenChoice) -> tuple[Separation, Separation, HeldOut]:
-    return head_cache.heads(chosen.run, chosen.rows, chosen.settings.alignment, tokens, chosen.thresholds)
-
-
-def _about_unclear(chosen: Chosen, found: Separation) -> str:
-    """Say what the best head's ROC-AUC is with unclear answers on either side; "" where none is unclear."""
-    if found.best is None:
-        return ""
-    best, groups, values = found.best, chosen.column_of("group"), chosen.means(offset=1)
-    bounds = unclear_bounds(
-        lambda quality: area_of(values, best, sides(quality, chosen.thresholds), groups), chosen.quality, chosen.unclear
-    )
-    in_words = bounds.of(lambda area: number(area, places=2)) if bounds else None
-    return bounds_sentence("ROC-AUC of the best head", in_words)
+    if notes := HEADS.notes(seen):
+        st.caption(notes)
 
 
 def _shown(chosen: Chosen, found: Separation) -> tuple[int, int]:
@@ -89,23 +72,17 @@ def _shown(chosen: Chosen, found: Separation) -> tuple[int, int]:
     return chosen.layers[row], strongest if asked.head is None else asked.head
 
 
-def _map(chosen: Chosen, found: Separation, shown: tuple[int, int]) -> None:
-    used = chosen.run.used_layers
-    picked = selected_heads(chosen.picks(), chosen.layers, chosen.run.answerer.num_heads)
-    figure = head_map(found, chosen.layers, used=used, selected=picked.of_layers(used), shown=shown, dark=is_dark())
-    key = key_of(_MAP)
+def _map(chosen: Chosen, picture: Picture, found: Separation) -> None:
+    key = key_of(picture.name)
     st.plotly_chart(
-        figure,
+        picture.draw(dark=is_dark()),
         key=key,
-        config=buttons("heads"),
-        alt="Layer by head map of the area under the ROC curve of mean attention",
+        config=buttons(picture.name),
+        alt=picture.alt,
         on_select=lambda: _choose_cell(chosen, found, key),
         selection_mode="points",
     )
-    st.caption(
-        f"{sentences.separation_caption(found)} Click a cell to see its answers.  \n"
-        f"{sentences.groups_caption(found.labelled)}"
-    )
+    st.caption(f"{picture.caption} Click a cell to see its answers.")
 
 
 def _choose_cell(chosen: Chosen, found: Separation, key: str) -> None:
@@ -139,19 +116,30 @@ def _table(chosen: Chosen, found: Separation, top: TopHeads, shown: tuple[int, i
     st.caption(sentences.top_heads_caption(_words(chosen)))
 
 
+def _means(chosen: Chosen) -> np.ndarray:
+    """Return mean attention of every head (n, L, H) over the chosen tokens."""
+    return chosen.means(tokens=chosen.asked.tokens)
+
+
 def _words(chosen: Chosen) -> WordAttention | None:
-    return head_cache.words(chosen.run, chosen.settings.alignment) if chosen.asked.tokens == "all" else None
+    return cache.words(chosen.run, chosen.alignment) if chosen.asked.tokens == "all" else None
 
 
-def _top(chosen: Chosen, found: Separation, same: Separation, half: HeldOut) -> TopHeads:
-    means, words = chosen.means(offset=1), _words(chosen)
+def _top(chosen: Chosen, separated: Separated) -> TopHeads:
+    means, words = _means(chosen), _words(chosen)
     expected, residual = np.full((2, *means.shape), np.nan)
     if words is not None:
         places = [chosen.layers.index(layer) for layer in words.layers]
         expected[:, places], residual[:, places] = words.expected[chosen.rows], words.residual[chosen.rows]
-    shares = selected_heads(chosen.picks(), chosen.layers, means.shape[2]).shares
-    about: Any = {"same_length": same.labelled, "expected": expected, "residual": residual, "shares": shares}
-    return top_heads(means.astype(float), found, half, **about)
+    return top_heads(
+        means.astype(float),
+        separated.found,
+        separated.half,
+        same_length=separated.same_length.labelled,
+        expected=expected,
+        residual=residual,
+        shares=separated.selected.shares,
+    )
 
 
 def _cells(chosen: Chosen, top: TopHeads, shown: tuple[int, int]) -> pd.DataFrame:
@@ -184,12 +172,16 @@ def _choose_row(chosen: Chosen, top: TopHeads, key: str) -> None:
 
 def _about_controls(chosen: Chosen, found: Separation) -> str:
     """Say how other values separate: the attention that RAUQ uses, the mean over heads, and the number of tokens."""
-    means, places = chosen.means(offset=1), [chosen.layers.index(layer) for layer in chosen.run.used_layers]
+    means, places = _means(chosen), [chosen.layers.index(layer) for layer in chosen.run.used_layers]
     picked = of_selected(means, chosen.picks())[:, places].mean(axis=1) if places else np.full(len(means), np.nan)
     length = chosen.run.lengths[chosen.rows].astype(float)
     values = np.stack([picked, means.mean(axis=(1, 2)), length], axis=1)
     controls = sentences.about_controls(areas_with_interval(values, found.labelled))
-    return joined(controls, sentences.about_facts(_separated(chosen, "fact")[0]) if _has_facts(chosen) else "")
+    return joined(controls, sentences.about_facts(_over_facts(chosen)) if _has_facts(chosen) else "")
+
+
+def _over_facts(chosen: Chosen) -> Separation:
+    return cache.seen(HEADS, chosen, replace(chosen.of_heads, tokens="fact")).result.found
 
 
 def _has_facts(chosen: Chosen) -> bool:
@@ -198,7 +190,7 @@ def _has_facts(chosen: Chosen) -> bool:
 
 def _answers(chosen: Chosen, layer: int, head: int) -> None:
     """Draw every answer by the attention of one head, and buttons that open its best and its worst answer."""
-    values = chosen.means(offset=1)[:, chosen.layers.index(layer), head]
+    values = _means(chosen)[:, chosen.layers.index(layer), head]
     st.markdown(f"**Layer {layer}, head {head}**")
     clickable(
         head_answers(values, chosen.sides, dark=is_dark()),

@@ -26,7 +26,7 @@ from pages.ui.host import cache, runs
 from pages.ui.shared.errors import printable
 from pages.ui.shared.run_views import filters as run_filters
 from pages.ui.shared.run_views.page import key_of, open_run, put
-from pages.ui.shared.tables import Column, numbers, show_frame, show_table, take_along
+from pages.ui.shared.run_views.tables import Column, numbers, show_frame, show_table, take_along
 from pages.ui.shared.url_state import PUBLISHED, RUN, update_url
 from rauq.labels import running
 

@@ -17,7 +17,7 @@ from pages.ui.evidence.query import Asked, View
 from pages.ui.shared.errors import printable
 from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.run_views.page import chart, choice
-from pages.ui.shared.tables import Column, show_table, take_along
+from pages.ui.shared.run_views.tables import Column, show_table, take_along
 from pages.ui.shared.url_state import TABLE, VIEW, update_url
 from pages.ui.shared.words import explained
 

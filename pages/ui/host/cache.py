@@ -15,6 +15,7 @@ from rauq.trace.batch import Blocks
 from rauq.trace.trace import Alignment
 
 if TYPE_CHECKING:
+    from analysis.answer_sets.word_attention import WordAttention
     from analysis.calibration import Calibration
     from analysis.collections.collection import Collection, RankedCollection
     from analysis.methods.ablations import Ablated
@@ -26,11 +27,15 @@ if TYPE_CHECKING:
     from analysis.runs.attention import Picks, TokenChoice
     from analysis.runs.opened import Run
     from analysis.runs.timings import Cost
+    from analysis.views.answer_set import AnswerSet
+    from analysis.views.view import Seen, View
     from rauq.recorded.scores import ReferenceScores
 
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+C = TypeVar("C")
+R = TypeVar("R")
 _RUN = f"{ANALYSIS}.runs.opened.Run"
 
 
@@ -246,6 +251,30 @@ def control(run: "Run", rows: np.ndarray, metric: "Metric", tokens: "TokensScore
         thresholds=usual_thresholds(run),
         facts=fact_masks(run)[rows] if tokens == "fact" else None,
     )
+
+
+@by_verdicts(most=4)
+def words(run: "Run", alignment: Alignment) -> "WordAttention":
+    """Return the attention expected from words alone, of every answer of a run, read-only."""
+    from analysis.views.answer_set import word_attention_of
+
+    return word_attention_of(run, batch(run, alignment))
+
+
+def seen(view: "View[C, R]", answers: "AnswerSet", choices: "C") -> "Seen[C, R]":
+    """Return what a view finds in a set of answers; errors are those of its computation."""
+    from analysis.views.view import Seen
+
+    needed = tuple((name, getattr(choices, name)) for name in sorted(view.needs) if hasattr(choices, name))
+    asked = (view.id, needed, answers.thresholds, answers.settings)
+    result = _result(answers.run, answers.rows, asked, lambda: view.compute(answers, choices))
+    return Seen(answers=answers, choices=choices, result=result)
+
+
+@by_verdicts(most=64)
+def _result(run: "Run", rows: np.ndarray, asked: tuple[object, ...], _compute: "Callable[[], R]") -> "R":
+    del run, rows, asked  # they are the key
+    return _compute()
 
 
 def collection(folders: tuple[str, ...]) -> "Collection":

@@ -16,57 +16,11 @@ from rauq.trace.trace import Alignment
 
 if TYPE_CHECKING:
     from analysis.answer_sets.carry_over import HeadSet
-    from analysis.answer_sets.separation import HeldOut, Separation
     from analysis.answer_sets.word_attention import WordAttention
     from analysis.detectors.comparison import Detectors
-    from analysis.methods.added_heads import AddedHeads, Candidates
+    from analysis.methods.added_heads import Candidates
     from analysis.quality.judgement import Thresholds
-    from analysis.runs.attention import TokenChoice
     from analysis.runs.opened import Run
-    from analysis.tokens.detection import Detection
-
-
-@cache.by_verdicts(most=8)
-def heads(
-    run: "Run", rows: np.ndarray, alignment: Alignment, tokens: "TokenChoice", thresholds: "Thresholds"
-) -> "tuple[Separation, Separation, HeldOut]":
-    """Compare correct and incorrect answers among `rows` (n,) in every head: all, those of one length, and halves."""
-    from analysis.answer_sets.separation import by_length, held_out, separation
-    from analysis.answer_sets.sides import sides
-
-    own = cache.means(run, alignment, tokens, 1)[rows]
-    side, groups = sides(cache.quality_of(run, rows), thresholds), cache.group_names(run, rows)
-    clusters = run.clusters[rows]
-    found, same = (
-        separation(own, side, within, clusters=clusters) for within in (groups, by_length(groups, run.lengths[rows]))
-    )
-    return found, same, held_out(own, found.labelled)
-
-
-@cache.by_verdicts(most=4)
-def words(run: "Run", alignment: Alignment) -> "WordAttention":
-    """Return the attention expected from words alone, of every answer of a run, read-only."""
-    from analysis.answer_sets.clusters import folds
-    from analysis.answer_sets.sides import sides
-    from analysis.answer_sets.word_attention import word_attention
-    from analysis.runs.traces import answer_ids
-
-    side = sides(run.answers["quality"].to_numpy(dtype=float), cache.usual_thresholds(run))
-    fold = folds(run.answers["group"].tolist(), side, clusters=run.clusters)
-    return word_attention(cache.batch(run, alignment), answer_ids(run), fold)
-
-
-@cache.by_verdicts(most=8)
-def added_heads(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thresholds", k: int) -> "AddedHeads":
-    """Judge RAUQ with k heads, chosen in other groups, on the answers `rows` (n,) of a run.
-
-    Raises:
-        InvalidInput: the settings need layers that the run does not store.
-    """
-    from analysis.methods import added_heads as added
-
-    given = _candidates(run, rows, settings, thresholds, words(run, settings.alignment))
-    return added.added_heads(given, k=k, thresholds=thresholds)
 
 
 @cache.by_verdicts(most=8)
@@ -135,20 +89,6 @@ def _candidates(
     uncertainty, own = cache.scores(run, settings)[rows], cache.means(run, settings.alignment, "all", 1)[rows]
     about: Any = {"thresholds": thresholds, "words": explained, "clusters": run.clusters}
     return candidates(run, rows, uncertainty=uncertainty, means=own, **about)
-
-
-@cache.by_verdicts(most=4)
-def wrong_tokens(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thresholds") -> "Detection":
-    """Judge how well each signal finds the wrong tokens of the answers `rows` (n,) of a run.
-
-    Raises:
-        InvalidInput: the settings need layers that the run does not store.
-    """
-    from analysis.tokens.detection import detect, marks_of_run, token_signals
-
-    marks = marks_of_run(run, thresholds)
-    given = token_signals(cache.batch(run, settings.alignment).take(rows), [marks[row] for row in rows], settings)
-    return detect(given, cache.group_names(run, rows), clusters=run.clusters[rows])
 
 
 _REMEMBERED = "_added_heads"

@@ -15,7 +15,7 @@ from pages.ui.methods.choices import Chosen
 from pages.ui.shared import url_state
 from pages.ui.shared.errors import printable
 from pages.ui.shared.run_views.page import key_of, put, save, write
-from pages.ui.shared.tables import Column, show_frame, show_table, take_along
+from pages.ui.shared.run_views.tables import Column, show_frame, show_table, take_along
 from pages.ui.shared.url_state import by_the_user, update_url, written_names
 from rauq.errors import RunError
 from rauq.labels import running

@@ -29,7 +29,7 @@ from pages.ui.methods.choices import Chosen
 from pages.ui.shared.errors import message_text
 from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.run_views.page import chart, sentence
-from pages.ui.shared.tables import Column, ranked, show_frame, show_table, take_along
+from pages.ui.shared.run_views.tables import Column, ranked, show_frame, show_table, take_along
 from rauq.layout import ANALYSIS_COMMAND
 
 _WHAT = (

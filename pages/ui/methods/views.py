@@ -66,7 +66,7 @@ from pages.ui.shared.run_views.page import (
     view_picker,
     write,
 )
-from pages.ui.shared.tables import Column, compared, numbers, show_frame, show_table, take_along
+from pages.ui.shared.run_views.tables import Column, compared, numbers, show_frame, show_table, take_along
 from rauq.labels import number, running
 from rauq.methods.method import Method
 

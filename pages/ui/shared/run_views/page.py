@@ -10,8 +10,6 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from analysis.answer_sets.outcomes import about_outcomes, outcomes
-from analysis.answer_sets.sides import Sides
-from analysis.answer_sets.sides import sides as sides_of
 from analysis.exports.csv_text import csv_table
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
@@ -19,6 +17,7 @@ from analysis.questions import about_joined
 from analysis.runs.manifest import answers_path
 from analysis.runs.opened import Run, about_machines, about_sample
 from analysis.runs.verdicts import about_corrections
+from analysis.views.answer_set import AnswerSet, Reader
 from pages.ui.host import cache, runs
 from pages.ui.shared import figure_export, state, url_state, words
 from pages.ui.shared.entrypoint import require_shell
@@ -32,39 +31,19 @@ from rauq.errors import RauqError, RunError
 from rauq.labels import running
 from rauq.layout import ANALYSIS_COMMAND
 
+_READER = Reader(
+    means=cache.means, picks=cache.picks, batch=cache.batch, scores=cache.scores, words=cache.words
+)  # all sessions share what they return
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ChosenAnswers:
-    """n answers of the run `name`: `rows` (n,) of its table.
-
-    `page` is the address of the page that shows them; Inspect links back to it.
-    """
+class ChosenAnswers(AnswerSet):
+    """Answers of the run `name`. `page` is the address of the page that shows them; Inspect links back to it."""
 
     page: str
     name: str
-    run: Run
-    rows: np.ndarray
-    thresholds: Thresholds
+    reader: Reader = _READER
     can_move_thresholds: bool = True
-
-    @property
-    def sides(self) -> Sides:
-        """Return which of the n answers are correct, and which incorrect."""
-        return sides_of(self.quality, self.thresholds)
-
-    @property
-    def quality(self) -> np.ndarray:
-        """Return quality (n,), nan where undefined."""
-        return self.column_of("quality")
-
-    @property
-    def unclear(self) -> np.ndarray:
-        """Return which of the n answers are unclear and not read yet."""
-        return self.column_of("unclear").astype(bool)
-
-    def column_of(self, name: str) -> np.ndarray:
-        """Return a column of the run's table for these answers (n,)."""
-        return np.asarray(self.run.answers[name])[self.rows]
 
 
 def counted(chosen: ChosenAnswers) -> str:

@@ -1,0 +1,112 @@
+"""Draw a view of a set of answers: its sentence, its figures side by side where they are narrow, and its tables."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from analysis.exports.csv_text import csv_table
+from analysis.exports.tables import Table
+from analysis.views.view import Picture, Seen, View
+from pages.ui.host import cache
+from pages.ui.shared.figure_export import buttons, is_dark
+from pages.ui.shared.run_views.page import ChosenAnswers, chart, clickable, key_of, save, sentence
+from pages.ui.shared.run_views.tables import show_frame, take_along
+from pages.ui.shared.url_state import LAYER, update_url
+
+C = TypeVar("C")
+R = TypeVar("R")
+
+_CLICK = {"answer": "Click a point to open its answer in Inspect.", "layer": "Click a point to choose its layer."}
+
+
+def draw(view: View[C, R], chosen: ChosenAnswers, choices: C) -> Seen[C, R]:
+    """Compute a view and draw all of it."""
+    seen = cache.seen(view, chosen, choices)
+    say(view, seen, chosen)
+    draw_pictures(view.pictures(seen), chosen)
+    draw_tables(view.tables(seen))
+    if notes := view.notes(seen):
+        st.caption(notes)
+    return seen
+
+
+def say(view: View[C, R], seen: Seen[C, R], chosen: ChosenAnswers) -> None:
+    """Draw the sentences of a view."""
+    sentence(view.sentence(seen), chosen, view.more(seen), view.bounds(seen))
+
+
+def draw_pictures(pictures: Sequence[Picture], chosen: ChosenAnswers) -> None:
+    """Draw figures with their captions; those that are narrower than the page stand side by side."""
+    for row in _rows(pictures):
+        if len(row) == 1:
+            draw_picture(row[0], chosen)
+            continue
+        for column, picture in zip(st.columns([one.share for one in row], gap="medium"), row, strict=True):
+            with column:
+                draw_picture(picture, chosen)
+
+
+def _rows(pictures: Sequence[Picture]) -> Iterator[list[Picture]]:
+    row: list[Picture] = []
+    for picture in pictures:
+        if sum(one.share for one in (*row, picture)) > 1 and row:
+            yield row
+            row = []
+        row.append(picture)
+    if row:
+        yield row
+
+
+def draw_picture(picture: Picture, chosen: ChosenAnswers) -> None:
+    """Draw a figure with its caption; a click on a point opens its answer, or chooses its layer."""
+    figure = picture.draw(dark=is_dark())
+    if picture.click == "answer":
+        clickable(figure, picture.name, picture.alt, chosen)
+    elif picture.click == "layer":
+        _choose_layer(figure, picture, chosen)
+    else:
+        chart(figure, picture.name, picture.alt)
+    st.caption(" ".join(filter(None, (picture.caption, _CLICK.get(picture.click, "")))))
+
+
+def _choose_layer(figure: go.Figure, picture: Picture, chosen: ChosenAnswers) -> None:
+    """Draw a figure over layers; a click on a point writes its layer to the URL."""
+    key = key_of(picture.name)
+
+    def choose_it() -> None:
+        for point in st.session_state[key]["selection"]["points"]:
+            layer = point.get("customdata")
+            if isinstance(layer, int) and layer in chosen.layers:  # the value comes from the browser
+                update_url({LAYER: str(layer)})
+
+    options: dict[str, Any] = {"config": buttons(picture.name), "alt": picture.alt}
+    st.plotly_chart(figure, key=key, on_select=choose_it, selection_mode="points", **options)
+
+
+def draw_tables(tables: Sequence[Table]) -> None:
+    """Draw tables with buttons that save them."""
+    for table in tables:
+        _PLACES[table.place](table)
+
+
+def _open(table: Table) -> None:
+    show_frame(table.shown, alt=table.heading)
+    st.caption(table.caption)
+    take_along(table)
+
+
+def _folded(table: Table) -> None:
+    folded = st.expander(f"Table: {table.heading}", key=f"table_{table.name}", on_change="rerun")
+    if folded.open:
+        with folded:
+            _open(table)
+
+
+def _file(table: Table) -> None:
+    save(f"{table.heading} as CSV", f"{table.name}.csv", partial(csv_table, table.frame))
+
+
+_PLACES: dict[str, Callable[[Table], None]] = {"open": _open, "folded": _folded, "file": _file}
