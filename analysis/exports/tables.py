@@ -1,6 +1,7 @@
 """A table with its words, and its cells as text: for pages, CSV and LaTeX."""
 
 import math
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from rauq.labels import number, running
 WITH_INTERVAL = ("", ", low", ", high", ", answers")
 """What the heading of an estimate ends in, in the columns of its value, its interval and its number of answers."""
 _NAMES = {"prr": "PRR", "roc_auc": "ROC-AUC"}
+_ENDS = (WITH_INTERVAL[:3], ("", "_low", "_high"))
 _COARSE = ("percent", "tokens")  # one place is enough
 
 
@@ -31,24 +33,26 @@ def rows_of_cells(table: pd.DataFrame) -> list[list[str]]:
 def in_brackets(table: pd.DataFrame) -> pd.DataFrame:
     """The table with each value and its interval in one cell, as "0.578 [0.372, 0.764]".
 
-    Columns of an interval are those whose names end as `WITH_INTERVAL` says; numbers of answers go into the heading.
+    Columns of an interval are those whose names end as `WITH_INTERVAL` says, or in _low and _high; numbers of answers
+    go into the heading.
     """
-    merged = {name for name in table if {f"{name}{end}" for end in WITH_INTERVAL[:3]} <= set(table)}
-    parts = {f"{name}{end}" for name in merged for end in WITH_INTERVAL[1:]}
+    merged = {name: ends for name in table for ends in _ENDS if {f"{name}{end}" for end in ends} <= set(table)}
+    parts = {f"{name}{end}" for name, ends in merged.items() for end in (*ends[1:], WITH_INTERVAL[3])}
     columns = [
-        pd.Series(_cells_with_interval(table, name), name=_with_answers(table, name)) if name in merged else table[name]
+        pd.Series(_cells_with_interval(table, name, merged[name]), name=_with_answers(table, name))
+        if name in merged
+        else table[name]
         for name in table
         if name not in parts
     ]
     return pd.concat(columns, axis="columns") if merged else table
 
 
-def _cells_with_interval(table: pd.DataFrame, name: str) -> list[str]:
+def _cells_with_interval(table: pd.DataFrame, name: str, ends: Sequence[str]) -> list[str]:
     places = _places(name)
-    ends = zip(*(table[f"{name}{end}"] for end in WITH_INTERVAL[:3]), strict=True)
     return [
         _cell(value, places) + ("" if math.isnan(low) else f" [{_cell(low, places)}, {_cell(high, places)}]")
-        for value, low, high in ends
+        for value, low, high in zip(*(table[f"{name}{end}"] for end in ends), strict=True)
     ]
 
 
@@ -137,7 +141,8 @@ _SAID = pd.Series(["-"])
 class Table(NamedTuple):
     """A table and its words; `name` is that of its files. Pages and LaTeX show the first `rows` rows.
 
-    `place`: whether the page shows it at once or in a section that is closed at first, or only saves it.
+    `place`: whether the page shows it at once or in a section that is closed at first, or only saves it. `cells` are
+    shown instead of the table itself, where they are given.
     """
 
     name: str
@@ -146,9 +151,11 @@ class Table(NamedTuple):
     frame: pd.DataFrame
     rows: int | None = None
     place: Literal["open", "folded", "file"] = "open"
+    cells: pd.DataFrame | None = None
 
     @property
     def shown(self) -> pd.DataFrame:
         """What the page and LaTeX show of it; where all is defined, no column says why not."""
-        shown = in_brackets(self.frame.head(self.rows) if self.rows else self.frame)
+        frame = self.frame if self.cells is None else self.cells
+        shown = in_brackets(frame.head(self.rows) if self.rows else frame)
         return shown.drop(columns=[name for name in ("undefined", "no interval") if not shown.get(name, _SAID).any()])

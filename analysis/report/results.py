@@ -1,53 +1,42 @@
 """All results that the report of a run shows, computed once."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, get_args
+from itertools import chain, repeat
+from typing import Any, Generic, TypeVar, get_args
 
 import numpy as np
 
-import rauq
-from analysis.answer_sets.best_and_worst import BestAndWorst, best_and_worst
-from analysis.answer_sets.clusters import folds
-from analysis.answer_sets.gaps import HeadGaps, head_gaps
-from analysis.answer_sets.heads import (
-    Agreement,
-    SelectedHeads,
-    agreement,
-    of_selected,
-    selected_heads,
-)
 from analysis.answer_sets.quality_curves import (
-    Correlations,
     QualityBins,
-    correlations,
     quality_bins,
 )
-from analysis.answer_sets.sentences import picks_note
-from analysis.answer_sets.separation import Separation, by_length, separation
-from analysis.answer_sets.sides import Sides, sides
-from analysis.answer_sets.word_attention import word_attention
-from analysis.calibration import Calibration, calibrate
+from analysis.answer_sets.sentences import joined
+from analysis.exports.tables import Table
 from analysis.methods.ablations import Ablated, ablate, ablations
-from analysis.methods.added_heads import AddedHeads, added_heads, candidates
 from analysis.methods.agreement import Disagreement, MethodAgreement, disagreement, method_agreement
 from analysis.methods.attention_permutation import GroupControl, Sweep, control_groups, sweep
 from analysis.methods.comparison import RAUQ, Comparison, Metric, Rejections, compare, groups_of, rejections
 from analysis.methods.errors import ErrorAnalysis, error_analysis
 from analysis.methods.unclear import comparison_bounds
+from analysis.one_answer.figures import Drawing
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
 from analysis.quality.unclear import UnclearBounds
-from analysis.runs.attention import TokenChoice, batch, means
-from analysis.runs.attention import picks as picks_of
-from analysis.runs.files.arrays import OFFSETS
+from analysis.runs.attention import TokenChoice, batch
 from analysis.runs.methods import check_comparable
 from analysis.runs.opened import Run
 from analysis.runs.timings import Cost, costs
-from analysis.runs.traces import answer_ids, fact_masks
-from analysis.tokens.detection import Detection, detect, marks_of_run, token_signals
+from analysis.runs.traces import fact_masks
+from analysis.views import answer_sets, heads
+from analysis.views.answer_set import AnswerSet, keeping
+from analysis.views.view import Seen, View
 from rauq.errors import InvalidInput
 from rauq.scoring.settings import Settings, Signal
 from rauq.trace.trace import Alignment
+
+C = TypeVar("C")
+R = TypeVar("R")
 
 OTHER = "perplexity"  # is set beside RAUQ, where the run has it
 
@@ -145,28 +134,47 @@ class ReportSettings:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Reported(Generic[C, R]):
+    """A view, and what it found."""
+
+    view: View[C, R]
+    seen: Seen[C, R]
+
+    @property
+    def drawings(self) -> tuple[Drawing, ...]:
+        """Its figures on a light page; the caption of the first begins with the sentences of the view."""
+        said = joined(self.view.words(self.seen), self.view.notes(self.seen))
+        return tuple(
+            Drawing(one.name.replace("_", "-"), one.heading, joined(before, one.caption), one.draw())
+            for one, before in zip(self.view.pictures(self.seen), chain((said,), repeat("")), strict=False)
+        )
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Its tables."""
+        return self.view.tables(self.seen)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Results:
-    """A run under settings: `layer` is the one shown in detail, and `row` its position among the model's layers."""
+    """What all views found in a run under settings."""
 
     run: Run
     settings: ReportSettings
     thresholds: Thresholds
-    layer: int
-    row: int
-    shown: BestAndWorst
-    gaps: HeadGaps
-    offset_gaps: HeadGaps
-    bins: QualityBins
-    correlations: Correlations
-    picks_note: str
-    picked: SelectedHeads
-    agreement: Agreement
-    separation: Separation
-    same_length: Separation
-    added_heads: AddedHeads
-    calibration: Calibration
-    tokens: Detection
+    reported: tuple[Reported[Any, Any], ...]
     methods: MethodResults
+
+    def of(self, view: View[C, R]) -> R:
+        """What a view found, under the first choices that are shown."""
+        return self._seen(view).result
+
+    def choices_of(self, view: View[C, R]) -> C:
+        """The first choices under which a view is shown."""
+        return self._seen(view).choices
+
+    def _seen(self, view: View[C, R]) -> Seen[C, R]:
+        return next(one.seen for one in self.reported if one.view is view)
 
 
 def results(run: Run, settings: ReportSettings) -> Results:
@@ -179,67 +187,34 @@ def results(run: Run, settings: ReportSettings) -> Results:
     if run.answers.empty:
         message = f"{run.folder} has no answers to report. Resume the run."
         raise InvalidInput(message)
-    layers, groups, seed = run.answerer.layers, run.answers["group"].tolist(), settings.seed
-    layer = _layer(run, settings.layer)
-    row = layers.index(layer)
-    quality = run.answers["quality"].to_numpy(dtype=float)
     thresholds = settings.thresholds or measure(run.manifest.request.quality).thresholds
-    outcome = sides(quality, thresholds)
-    picks, stored = picks_of(run, settings.alignment)
-    looked_at = means(run, settings.alignment, tokens=settings.tokens)
-    of_layer = of_selected(looked_at[:, row], picks[:, row])
-    correct = np.where(np.isnan(quality), np.nan, quality > thresholds.roc)
+    answers = AnswerSet(
+        run=run,
+        rows=np.arange(len(run.answers)),
+        thresholds=thresholds,
+        settings=Settings(alignment=settings.alignment),
+        reader=keeping(),
+    )
     return Results(
         run=run,
         settings=settings,
         thresholds=thresholds,
-        layer=layer,
-        row=row,
-        shown=best_and_worst(looked_at[:, row], quality, picks[:, row], k=settings.k, seed=seed),
-        gaps=head_gaps(looked_at, picks, outcome, clusters=run.clusters),
-        offset_gaps=head_gaps(
-            _at_offsets(run, settings, row),
-            np.repeat(picks[:, [row]], len(OFFSETS), 1),
-            outcome,
-            clusters=run.clusters,
-        ),
-        bins=quality_bins(of_layer, quality, clusters=run.clusters),
-        correlations=correlations(of_layer, quality, clusters=run.clusters),
-        picks_note=picks_note(stored),
-        picked=selected_heads(picks, layers, run.answerer.num_heads),
-        agreement=agreement(picks, groups, layers, run.answerer.num_heads),
-        separation=separation(looked_at, outcome, groups, clusters=run.clusters, seed=seed),
-        same_length=separation(looked_at, outcome, by_length(groups, run.lengths), clusters=run.clusters, seed=seed),
-        added_heads=_added_heads(run, settings, thresholds, outcome),
-        calibration=calibrate(run.uncertainty("rauq"), correct, clusters=run.clusters),
-        tokens=_tokens(run, settings, thresholds),
-        methods=method_results(run, thresholds, seed=seed),
+        reported=tuple(_reported(answers, settings)),
+        methods=method_results(run, thresholds, seed=settings.seed),
     )
 
 
-def _tokens(run: Run, settings: ReportSettings, thresholds: Thresholds) -> Detection:
-    """Signals of tokens under the paper's settings."""
-    given = token_signals(batch(run, settings.alignment), marks_of_run(run, thresholds))
-    return detect(given, run.answers["group"].tolist(), clusters=run.clusters)
+def _reported(answers: AnswerSet, settings: ReportSettings) -> Iterator[Reported[Any, Any]]:
+    chosen: Any = {"tokens": settings.tokens, "seed": settings.seed}
+    of_layer = answer_sets.Choices(layer=_layer(answers.run, settings.layer), k=settings.k, **chosen)
+    yield from _shown(answer_sets.VIEWS, answers, of_layer)
+    yield from _shown(heads.VIEWS, answers, heads.Choices(**chosen))
 
 
-_ADDED = 5  # heads
-
-
-def _added_heads(run: Run, settings: ReportSettings, thresholds: Thresholds, outcome: Sides) -> AddedHeads:
-    """RAUQ with heads over the whole answer, for any choice of tokens."""
-    answers, rows = batch(run, settings.alignment), np.arange(len(run.answers))
-    fold = folds(run.answers["group"].tolist(), outcome, clusters=run.clusters)
-    given = candidates(
-        run,
-        rows,
-        uncertainty=rauq.score_many(answers, Settings(alignment=settings.alignment)).uncertainty,
-        means=means(run, settings.alignment),
-        thresholds=thresholds,
-        words=word_attention(answers, answer_ids(run), fold),
-        clusters=run.clusters,
-    )
-    return added_heads(given, k=_ADDED, thresholds=thresholds, seed=settings.seed)
+def _shown(views: Iterable[View[C, Any]], answers: AnswerSet, choices: C) -> Iterator[Reported[C, Any]]:
+    for view in views:
+        for shown in view.reported(answers, choices):
+            yield Reported(view=view, seen=view.seen(answers, shown))
 
 
 def _layer(run: Run, chosen: int | None) -> int:
@@ -250,9 +225,3 @@ def _layer(run: Run, chosen: int | None) -> int:
         message = f"Layer {chosen} has no attention in this run; choose one of {allowed}."
         raise InvalidInput(message)
     return chosen
-
-
-def _at_offsets(run: Run, settings: ReportSettings, row: int) -> np.ndarray:
-    """Mean attention of one layer's heads to the 1st, 2nd, ... preceding token: (A, 6, H)."""
-    each = [means(run, settings.alignment, tokens=settings.tokens, offset=offset)[:, row] for offset in OFFSETS]
-    return np.stack(each, axis=1)

@@ -9,15 +9,11 @@ from analysis.answer_sets.sides import groups_note
 from analysis.exports.tables import Table
 from analysis.methods import sentences
 from analysis.methods import tables as methods_tables
-from analysis.methods.added_heads import added_heads_caption
 from analysis.methods.comparison import name_of
 from analysis.methods.unclear import with_bounds
 from analysis.report.results import MethodResults, Results
-from analysis.runs.files.arrays import OFFSETS
 from analysis.runs.opened import Run
 from analysis.stats import METRICS
-from analysis.tokens import sentences as token_sentences
-from analysis.tokens.sentences import detection_table
 
 _MOST_SHOWN = 10
 _OF_ANSWERS = [
@@ -29,56 +25,16 @@ _OF_ANSWERS = [
 
 def report_tables(results: Results) -> tuple[Table, ...]:
     """All tables of a report that are shown."""
-    run, layers = results.run, results.run.answerer.layers
+    run, limits = results.run, results.thresholds
     failed = [run.examples[number].group for number in run.failures["number"]]
-    limits, brackets = results.thresholds, "Low and high: 95 % interval by question."
-    return (
-        Table(
-            "summary",
-            "Answers",
-            f"Correct: quality above {limits.correct:g}; incorrect: below {limits.incorrect:g}. "
-            f"{groups_note(run.answers['group'])}".rstrip(),
-            answer_set_tables.summary_table(run.answers, failed, limits),
-        ),
-        Table(
-            "picked_heads",
-            "Selected heads",
-            "The most frequent heads of each layer, and the percent of answers in which they are selected.",
-            answer_set_tables.selected_heads_table(results.picked),
-        ),
-        Table(
-            "agreement",
-            "Selected heads across groups",
-            "The most frequent head over all answers, and the percent of each group in which it is selected.",
-            answer_set_tables.agreement_table(results.agreement),
-        ),
-        Table(
-            "gaps",
-            "Correct vs incorrect, all layers",
-            f"Percentages are relative to the mean of incorrect answers. {brackets}",
-            answer_set_tables.gap_table(results.gaps, layers, name="layer"),
-        ),
-        Table(
-            "offsets",
-            f"Attention by distance, layer {results.layer}",
-            f"The 1st to 6th preceding token. {brackets}",
-            answer_set_tables.gap_table(results.offset_gaps, OFFSETS, name="preceding token"),
-        ),
-        Table(
-            "separation",
-            "Heads: correct vs incorrect within groups",
-            f"ROC-AUC of mean attention within groups, the first {_MOST_SHOWN} of all heads.",
-            answer_set_tables.separation_table(results.separation, layers),
-            rows=_MOST_SHOWN,
-        ),
-        Table(
-            "added_heads",
-            "RAUQ + heads",
-            f"{added_heads_caption(results.added_heads)} PRR within groups minus that of RAUQ alone.",
-            methods_tables.added_heads_table(results.added_heads),
-        ),
-        Table("tokens", "Wrong tokens", token_sentences.table_caption(results.tokens), detection_table(results.tokens)),
+    summary = Table(
+        "summary",
+        "Answers",
+        f"Correct: quality above {limits.correct:g}; incorrect: below {limits.incorrect:g}. "
+        f"{groups_note(run.answers['group'])}".rstrip(),
+        answer_set_tables.summary_table(run.answers, failed, limits),
     )
+    return summary, *(table for reported in results.reported for table in reported.tables)
 
 
 def answers_frame(results: Results) -> pd.DataFrame:

@@ -1,8 +1,8 @@
 """Answers of a run that a view is about, with their attention and scores."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, fields
+from functools import cache, cached_property
 
 import numpy as np
 import pandas as pd
@@ -57,6 +57,12 @@ class Reader:
     batch: Callable[[Run, Alignment], Blocks] = attention.batch
     scores: Callable[[Run, Settings], np.ndarray] = _scores
     words: Callable[[Run, Alignment], WordAttention] = _words
+
+
+def keeping() -> Reader:
+    """A reader that keeps all that it has read."""
+    reads = Reader()
+    return Reader(**{field.name: cache(getattr(reads, field.name)) for field in fields(reads)})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

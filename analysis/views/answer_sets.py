@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -401,3 +402,7 @@ MEANING = View[Choices, Meaning](
     pictures=_meaning_pictures,
     tables=_meaning_tables,
 )
+
+
+VIEWS: tuple[View[Choices, Any], ...] = (BEST, GAP, BINS, FURTHER, SELECTED, MEANING)
+"""In the order of a report."""

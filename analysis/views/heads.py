@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from analysis.answer_sets import sentences, tables
 from analysis.answer_sets.heads import SelectedHeads, selected_heads
@@ -26,6 +27,7 @@ from analysis.tokens.detection import Detection, detect, marks_of_run, token_sig
 from analysis.tokens.figures import signals_chart
 from analysis.tokens.sentences import (
     detection_caption,
+    detection_cells,
     detection_sentence,
     detection_table,
     heads_caption,
@@ -216,7 +218,8 @@ def _token_pictures(seen: Seen[Choices, Detection]) -> tuple[Picture, ...]:
 
 
 def _token_tables(seen: Seen[Choices, Detection]) -> tuple[Table, ...]:
-    return (Table("tokens", "Wrong tokens", table_caption(seen.result), detection_table(seen.result)),)
+    frame, cells = detection_table(seen.result), detection_cells(seen.result)
+    return (Table("tokens", "Wrong tokens", table_caption(seen.result), frame, cells=cells),)
 
 
 TOKENS = View[Choices, Detection](
@@ -230,3 +233,7 @@ TOKENS = View[Choices, Detection](
     pictures=_token_pictures,
     tables=_token_tables,
 )
+
+
+VIEWS: tuple[View[Choices, Any], ...] = (HEADS, ADDED, TOKENS)
+"""In the order of a report."""

@@ -21,13 +21,15 @@ from analysis.report.results import ReportSettings, results
 from analysis.report.tables import method_tables, report_tables
 from analysis.report.writing import write_report
 from analysis.runs.opened import open_run
+from analysis.views.answer_sets import BEST, GAP, SELECTED
+from analysis.views.heads import ADDED
 from rauq.errors import InvalidInput, RunError
 from rauq.labels import number
 from tests.analysis.report.made_run import HEADS, LAYERS, made_run
 from tests.shards import change_arrays, without_picks
 
 ATTACK = '<img src=x onerror="alert(1)"></title></style><script>alert(1)</script> {{ 7 * 7 }} $x^2$ &lt; \\input{x}_%'
-FIGURES = 23  # and two more where there are several groups: alpha in each, for both signals
+FIGURES = 24  # and three more where there are several groups: alpha in each, for both signals, and heads by labels
 QUICK = ReportSettings()
 
 
@@ -90,13 +92,13 @@ def test_its_tables_hold_the_numbers_of_the_run(run, found, page):
     assert (first["group"], first["answers"], first["correct"], first["incorrect"]) == ("all", "40", "16", "16")
     assert (first["neither"], first["failed"]) == ("8", "1")
     assert [row["group"] for row in groups] == ["one", "two"]
-    gaps = read(tables / "gaps.csv")
-    assert [float(row["difference"]) for row in gaps[:LAYERS]] == found.gaps.picked.absolute.value.tolist()
+    gaps = read(tables / "by_verdict.csv")
+    assert [float(row["difference"]) for row in gaps[:LAYERS]] == found.of(GAP).picked.absolute.value.tolist()
     assert len(gaps) == 2 * LAYERS
     assert len(read(tables / "separation.csv")) == LAYERS * HEADS
     added = read(tables / "added_heads.csv")
     assert [row["added to RAUQ"] for row in added][:2] == ["5 chosen heads", "words of these heads"]
-    assert [float(row["difference"]) for row in added] == [one.value for one in found.added_heads.differences.values()]
+    assert [float(row["difference"]) for row in added] == [one.value for one in found.of(ADDED).differences.values()]
 
 
 def test_its_tables_hold_what_came_out_of_the_methods(run, found, page):
@@ -123,7 +125,7 @@ def test_its_page_shows_every_figure_and_table_and_asks_nothing_of_the_network(f
     read_page = Page(text)
     drawn = [values["id"] for tag, values in read_page.elements if values.get("class") == "plotly-graph-div"]
     assert drawn == [drawing.name for drawing in figures]
-    assert len(drawn) == FIGURES + 2
+    assert len(drawn) == FIGURES + 3
     tables = {path.stem for path in (page.parent / "tables").glob("*.tex")}
     links = [values["href"] for tag, values in read_page.elements if tag == "a"]
     assert {link.removeprefix("tables/").partition(".")[0] for link in links} == tables
@@ -132,7 +134,7 @@ def test_its_page_shows_every_figure_and_table_and_asks_nothing_of_the_network(f
     policy = next(values["content"] for tag, values in read_page.elements if tag == "meta" and "content" in values)
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert sum(len(script) > 1_000_000 for script in re.findall(r"<script[^>]*>(.*?)</script>", text, re.DOTALL)) == 1
-    assert number(found.gaps.mean.absolute.value[0]) in read_page.texts
+    assert number(found.of(GAP).mean.absolute.value[0]) in read_page.texts
     for words in (*figures, *report_tables(found), *method_tables(found.run, found.methods)):
         assert words.heading in read_page.texts
         assert any(text.startswith(words.caption) for text in read_page.texts)
@@ -189,17 +191,18 @@ def test_of_hundreds_of_groups_the_largest_have_rows(tmp_path, monkeypatch):
     groups = tuple(f"g{number}" for number in range(60))
     run = made_run(tmp_path / "run", quality=[1.0, 0.0] * 30, groups=groups)
     monkeypatch.setattr("analysis.report.results.method_results", lambda *_, **__: None)  # seconds, and not looked at
-    summary, _, agreement, *_ = report_tables(results(run, QUICK))
+    tables = {table.name: table for table in report_tables(results(run, QUICK))}
+    summary, agreement = tables["summary"], tables["agreement"]
     assert (len(summary.frame), len(agreement.frame.columns)) == (21, 22)
     assert summary.caption.endswith("Only the 20 largest of 60 groups are shown.")
 
 
 def test_settings_determine_the_results(run, found):
-    assert (found.layer, found.thresholds) == (3, Thresholds())
+    assert (found.choices_of(BEST).layer, found.thresholds) == (3, Thresholds())
     other = results(run, replace(QUICK, layer=0, thresholds=Thresholds(0.4, 0.4), tokens="fact", k=2))
-    assert (other.layer, other.row, other.shown.k) == (0, 0, 2)
-    assert other.gaps.picked.correct.count[0] == 24
-    np.testing.assert_array_equal(other.picked.shares, found.picked.shares)  # heads are picked on the whole answer
+    assert (other.choices_of(BEST).layer, other.of(BEST).k) == (0, 2)
+    assert other.of(GAP).picked.correct.count[0] == 24
+    assert not other.of(SELECTED).as_scored  # as on the page: by attention over these tokens, and it is said
     with pytest.raises(InvalidInput, match="Layer 9 has no attention in this run; choose one of 0, 1, 2, 3, 4, 5"):
         results(run, ReportSettings(layer=9))
 
@@ -208,7 +211,7 @@ def test_heads_are_counted_as_they_were_stored_and_it_is_said_where_they_were_no
     folder = made_run(tmp_path / "run", quality=[1.0, 0.0] * 4).folder
     change_arrays(folder, 0, lambda arrays: arrays | {"picks": np.full_like(arrays["picks"], 2)})
     found = results(open_run(folder), QUICK)
-    np.testing.assert_array_equal(found.picked.shares, np.tile([0.0, 0.0, 1.0, 0.0], (LAYERS, 1)))
+    np.testing.assert_array_equal(found.of(SELECTED).heads.shares, np.tile([0.0, 0.0, 1.0, 0.0], (LAYERS, 1)))
     without_picks(folder)
     older = results(open_run(folder), QUICK)
     said = [one.caption for each in (found, older) for one in drawings(each) if one.name == "picked-heads"]

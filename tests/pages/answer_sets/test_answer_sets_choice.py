@@ -134,7 +134,8 @@ def test_selected_heads_are_the_stored_ones(run, tmp_path):
     change_arrays(folder, 0, lambda arrays: arrays | {"picks": np.full_like(arrays["picks"], 3)})
     chosen = choose("small", open_run(folder), Asked(tokens="fact", layer=4), Settings(), USUAL)
     np.testing.assert_array_equal(chosen.picks(), np.full((len(run.answers), 6), 3))
-    np.testing.assert_array_equal(chosen.picked_attention(), chosen.means()[:, 4, 3])
+    attention = chosen.picked_attention(4, tokens="fact")
+    np.testing.assert_array_equal(attention, chosen.means(tokens="fact")[:, 4, 3])
     assert chosen.about_picks == ""
 
 
@@ -152,5 +153,6 @@ def test_heads_are_selected_over_the_whole_answer(run):
     expected = np.where(np.isnan(whole).any(axis=-1), -1, np.nan_to_num(whole, nan=-1).argmax(axis=-1))
     np.testing.assert_array_equal(chosen.picks(), expected)
     rows = np.arange(len(run.answers))
-    attention = np.where(expected[:, 4] < 0, np.nan, chosen.means()[rows, 4, expected[:, 4]])
-    np.testing.assert_array_equal(chosen.picked_attention(), attention)
+    looked_at = {"tokens": "fact", "offset": 2}
+    attention = np.where(expected[:, 4] < 0, np.nan, chosen.means(**looked_at)[rows, 4, expected[:, 4]])
+    np.testing.assert_array_equal(chosen.picked_attention(4, **looked_at), attention)

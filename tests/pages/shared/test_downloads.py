@@ -6,6 +6,9 @@ import io
 import pytest
 import streamlit as st
 
+from analysis.views.answer_sets import BEST, BINS, FURTHER, GAP, MEANING, SELECTED
+from analysis.views.heads import HEADS
+from pages.ui.answer_sets.choices import ANSWERS
 from pages.ui.inspect.drawers import EXPORT, OPEN
 from tests.pages.comparing import FIRST, kept, open_compare
 from tests.pages.reading import choose
@@ -58,23 +61,23 @@ def check(offered, *files):
     return {cell for cells in found.values() for cell in cells}
 
 
-VIEWS = {
-    "heads": ("heads.csv", "all-heads.csv"),
-    "meaning": ("meaning.csv", "tenths.csv"),
-    "best": ("best-and-worst.csv",),
-    "gap": ("by-verdict.csv",),
-    "bins": ("by-quality.csv",),
-    "further": ("distances.csv",),
-    "picked": ("picked-heads.csv", "picked-heads-by-group.csv"),
-    "answers": ("answers.csv",),
+FILES = {
+    HEADS.id: ("heads.csv", "all-heads.csv"),
+    MEANING.id: ("meaning.csv", "tenths.csv"),
+    BEST.id: ("best_and_worst.csv",),
+    GAP.id: ("by_verdict.csv",),
+    BINS.id: ("by_quality.csv",),
+    FURTHER.id: ("distances.csv",),
+    SELECTED.id: ("picked_heads.csv", "agreement.csv"),
+    ANSWERS: ("answers.csv",),
 }
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", FILES)
 def test_views_of_a_run(view, offered):
     assert not open_sets(run="small", view=view).exception
-    found = check(offered, *VIEWS[view])
+    found = check(offered, *FILES[view])
     assert view not in ("best", "picked", "answers") or "'=one" in found
     assert view != "answers" or f"'{ATTACK}?" in found
 

@@ -93,8 +93,7 @@ def draw_tables(tables: Sequence[Table]) -> None:
 
 
 def _open(table: Table) -> None:
-    show_frame(table.shown, alt=table.heading)
-    st.caption(table.caption)
+    _show(table)
     take_along(table)
 
 
@@ -102,7 +101,13 @@ def _folded(table: Table) -> None:
     folded = st.expander(f"Table: {table.heading}", key=f"table_{table.name}", on_change="rerun")
     if folded.open:
         with folded:
-            _open(table)
+            _show(table)
+    take_along(table)
+
+
+def _show(table: Table) -> None:
+    show_frame(table.shown, alt=table.heading)
+    st.caption(table.caption)
 
 
 def _file(table: Table) -> None:
