@@ -394,12 +394,10 @@ def sweep_sentence(sweep: Sweep) -> str:
     differences = [_at(sweep, "shuffled", name, sweep.paper_alpha) for name in names]
     places = [_PLACES[name] if len(names) > 1 else "" for name in names]
     words = [f"{place} ({with_sign(one)})" for place, one in zip(places, differences, strict=True)]
-    verdicts = [_than(difference) or "neither better nor worse" for difference in differences]
-    more = " and" if verdicts[0] == verdicts[-1] else f", {verdicts[-1]}"
-    return (
-        f"At the paper's alpha {sweep.paper_alpha:g} real attention ranks {verdicts[0]} than shuffled"
-        f"{more.join(words)}."
-    )
+    verdicts = [_than(difference) for difference in differences]
+    first = f"ranks {verdicts[0]} than shuffled" if verdicts[0] else "cannot be compared with shuffled"
+    more = " and" if verdicts[0] == verdicts[-1] else f", {verdicts[-1] or 'and cannot be compared'}"
+    return f"At the paper's alpha {sweep.paper_alpha:g} real attention {first}{more.join(words)}."
 
 
 def attention_sentences(sweep: Sweep) -> tuple[str, ...]:
@@ -416,9 +414,9 @@ def _attention_sentence(sweep: Sweep, group: str) -> str:
     values = {alpha: in_words(sweep.of_group(group)[sweep.alphas.index(alpha)]) for alpha in (paper, best)}
     also = " and the best" if best == paper else ""
     at_paper = f"at alpha {paper:g} (the paper's{also}; {metric} {values[paper]})"
-    words = [f"{title_of(group).capitalize()}: {at_paper} real attention ranks {_against(sweep, group, paper)}"]
+    words = [f"{title_of(group).capitalize()}: {at_paper} real attention {_against(sweep, group, paper)}"]
     if best != paper:
-        then = "attention is not used" if best == 1 else f"it ranks {_against(sweep, group, best)}"
+        then = "attention is not used" if best == 1 else f"it {_against(sweep, group, best)}"
         words.append(f"at alpha {best:g} (the best, chosen by the labels; {values[best]}) {then}")
     return f"{'; '.join(words)}."
 
@@ -435,8 +433,9 @@ def _against(sweep: Sweep, group: str, alpha: float) -> str:
     for verdict in ("better", "negligibly better", "no better", "negligibly worse", "worse"):
         names = [f"{name} ({with_sign(one)})" for name, one in others.items() if _than(one) == verdict]
         words += [f"{verdict} than {listed(names)}"] if names else []
-    undefined = [name for name, one in others.items() if one.reason]
-    return ", ".join([*words, *([f"undefined beside {listed(undefined)}"] if undefined else [])])
+    unknown = [name for name, one in others.items() if not _than(one)]
+    ranks = [f"ranks {', '.join(words)}"] if words else []
+    return " and ".join([*ranks, *([f"cannot be compared with {listed(unknown)}"] if unknown else [])])
 
 
 def _than(real_minus_other: Estimate) -> str:

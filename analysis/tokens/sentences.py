@@ -1,10 +1,12 @@
 """What the signals of tokens find, in a sentence made of their numbers, and how to read the figure and the table."""
 
+import math
 from collections.abc import Callable
 from types import MappingProxyType
 
 import pandas as pd
 
+from analysis.answer_sets.sentences import joined
 from analysis.stats import Estimate, in_words
 from analysis.tokens.detection import COMPARISONS, SIGNALS, Comparison, Detection, Found, Ranked, Signal
 from rauq.labels import number
@@ -98,11 +100,12 @@ def _counts(detection: Detection) -> str:
 
 def table_caption(detection: Detection) -> str:
     """How to read the average precision, and which tokens count."""
-    wrong, right = (number(100 * share, places=0) for share in detection.shares)
-    return (
-        "Tokens without text and the first token, which has no attention, are left out. Average precision compares "
-        f"with the share of such tokens: {wrong} % wrong in incorrect answers, {right} % facts in correct ones. The "
-        "best head of an answer is chosen on the other half of the answers."
+    both = zip(detection.shares, ("wrong in incorrect answers", "facts in correct ones"), strict=True)
+    shares = [f"{number(100 * share, places=0)} % {name}" for share, name in both if not math.isnan(share)]
+    return joined(
+        "Tokens without text and the first token, which has no attention, are left out.",
+        f"Average precision compares with the share of such tokens: {', '.join(shares)}." if shares else "",
+        "The best head of an answer is chosen on the other half of the answers.",
     )
 
 
