@@ -11,7 +11,17 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from analysis.methods.comparison import Group, JudgedGroups, Metric, Ranking, difference, judged_groups, ranking
+from analysis.methods.comparison import (
+    ALL,
+    WITHIN,
+    Group,
+    JudgedGroups,
+    Metric,
+    Ranking,
+    difference,
+    judged_groups,
+    ranking,
+)
 from analysis.quality.judgement import Thresholds
 from analysis.stats import Estimate, divided
 from rauq.errors import InvalidInput
@@ -280,7 +290,11 @@ def control_groups(
         )
         for group, one, *others in zip(among.names, among.reported(real), *kinds, strict=True)
     )
-    return tuple(map(_explained, controls))
+    if facts is None:
+        return tuple(controls)
+    lacking = {group.name for group in groups if np.isnan(found.real[group.rows]).all()}
+    lacking |= {WITHIN} if ALL in lacking else set()
+    return tuple(_without_facts(one) if one.group in lacking else one for one in controls)
 
 
 def _replaced(found: Control) -> dict[Exchange, np.ndarray]:
@@ -313,17 +327,15 @@ def _exchanged(
     return tuple(Exchanged(exchange=exchange, estimate=one.estimate, difference=minus.estimate) for one, minus in both)
 
 
-def _explained(group_control: GroupControl) -> GroupControl:
-    """Where no answer has a score on its fact tokens, say so instead of naming what else is undefined."""
-    if group_control.tokens == "all" or group_control.real.n or not group_control.real.reason:
-        return group_control
+def _without_facts(control: GroupControl) -> GroupControl:
+    """The control of a group where no answer has a score on its fact tokens, which is then why all is undefined."""
     others = (
         replace(
             one, estimate=replace(one.estimate, reason=NO_FACTS), difference=replace(one.difference, reason=NO_FACTS)
         )
-        for one in group_control.exchanged
+        for one in control.exchanged
     )
-    return replace(group_control, real=replace(group_control.real, reason=NO_FACTS), exchanged=tuple(others))
+    return replace(control, real=replace(control.real, reason=NO_FACTS), exchanged=tuple(others))
 
 
 ALPHAS = tuple(step / 10 for step in range(11))

@@ -36,7 +36,7 @@ _PLACES = MappingProxyType({ALL: " over all answers", WITHIN: " within groups"})
 
 
 def comparison_sentences(comparison: Comparison, *, called: str = "methods") -> tuple[str, ...]:
-    """RAUQ's place and the best among all answers and, where there are groups, by the mean within these."""
+    """RAUQ's place and the first among all answers and, where there are groups, by the mean within these."""
     names = headline_groups(comparison.groups)
     return tuple(
         comparison_sentence(
@@ -58,7 +58,10 @@ def comparison_sentence(
     called: str = "methods",
     group: str = "",
 ) -> str:
-    """RAUQ's place among the methods, or variants, of one column, and the best; `group` is named unless empty."""
+    """RAUQ's place among the methods, or variants, of one column, and the first; `group` is named unless empty.
+
+    No method is called better than another: that is said of paired differences alone, whose interval supports it.
+    """
     by = f"{'mean ' if group == WITHIN else ''}{METRICS[metric]}{_PLACES.get(group, '')}"
     values = np.array([found.value for found in estimates])
     there = np.flatnonzero(~np.isnan(values))
@@ -66,7 +69,7 @@ def comparison_sentence(
         reason = next((estimate.reason for estimate in estimates), "no method is selected")
         return f"No method has a {by}: {reason}."
     best = int(there[values[there].argmax()])
-    leader = f"{name_of(methods[best])} ranks best of {len(there)} {called} by {by}"
+    leader = f"{name_of(methods[best])} is first of {len(there)} {called} by {by}"
     own = list(methods).index(RAUQ) if RAUQ in methods else best
     if own == best or np.isnan(values[own]):
         return f"{leader}, {in_words(estimates[best])}."

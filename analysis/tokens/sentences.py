@@ -42,20 +42,22 @@ def undefined_reason(detection: Detection) -> str:
 
 
 def detection_sentence(detection: Detection) -> str:
-    """Which signal ranks wrong tokens best, and whether it does more than find facts."""
+    """Which signal ranks wrong tokens highest, if above others at all, and whether it does more than find facts."""
     if reason := undefined_reason(detection):
         return f"No signal can be judged: {reason}."
     best, own = _highest(detection, lambda one: one.wrong.auc)
-    start = f"Wrong tokens are ranked best by {best}: ROC-AUC {_value(own.wrong.auc)}"
-    if (right := own.right.auc).reason:
+    wrong, right = own.wrong.auc, own.right.auc
+    if not wrong.low > _CHANCE:
+        return f"No signal ranks wrong tokens above others: the highest ROC-AUC is {in_words(wrong)}, of {best}."
+    start = f"{best[:1].upper()}{best[1:]} ranks wrong tokens above others: ROC-AUC {in_words(wrong)}"
+    if right.reason:
         return f"{start}."
-    if right.high < own.wrong.auc.low:
-        return f"{start}; correct facts lower, {_value(right)}."
-    return f"{start}; but correct facts as high, {_value(right)}: it finds facts rather than errors."
+    if right.high < wrong.low:
+        return f"{start}; correct facts lower, {in_words(right)}."
+    return f"{start}; but correct facts as high, {in_words(right)}: it finds facts rather than errors."
 
 
-def _value(estimate: Estimate) -> str:
-    return number(estimate.value, places=2)
+_CHANCE = 0.5
 
 
 def _highest(detection: Detection, metric: Callable[[Found], Estimate]) -> tuple[str, Found]:
@@ -76,7 +78,7 @@ def place_sentence(detection: Detection) -> str:
     best, own = _highest(detection, lambda one: one.place)
     if own.place.reason:
         return f"Wrong and correct facts cannot be compared: {own.place.reason}."
-    if own.place.low > 0.5:  # chance
+    if own.place.low > _CHANCE:
         return f"Of facts at the same place, {best} ranks the wrong ones highest: ROC-AUC {in_words(own.place)}."
     return f"Of facts at the same place, no signal ranks the wrong ones above the correct ones ({in_words(own.place)})."
 

@@ -25,7 +25,8 @@ class Picture(NamedTuple):
     """A figure of a view and its words; `name` is that of its files, and `alt` says what it shows to who cannot see it.
 
     `click`: what a point of it stands for, if a page lets readers choose one. `share`: of the width of a page; figures
-    in a row that are narrower than the page stand side by side.
+    in a row that are narrower than the page stand side by side. `place`: whether a page shows it at once, or in a
+    section that is closed at first.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Picture(NamedTuple):
     draw: Draw
     click: Click = ""
     share: float = 1
+    place: Literal["open", "folded"] = "open"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

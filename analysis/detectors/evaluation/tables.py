@@ -50,19 +50,19 @@ def split_title(split: Split) -> str:
 
 
 def split_sentence(table: SplitTable) -> str:
-    """Which detector ranks best under a split, and which do not rank better than the text classifier."""
+    """Which detector is first under a split, and which do not rank better than the text classifier."""
     return f"{split_headline(table)}. {split_details(table)}"
 
 
 def split_headline(table: SplitTable) -> str:
-    """Which detector ranks best, in names and numbers alone."""
+    """Which detector is first, in names and numbers alone."""
     if not (ranked := _ranked(table)):
         return f"{split_title(table.split)}: {'undefined' if table.reason else 'no detector is ranked'}"
     place = _place(table)
     best = max(ranked, key=lambda row: row.estimates[place].value)
     where = {MEAN: "mean {}", ALL_ANSWERS: "{} of all answers that it scores"}.get(table.columns[place], "{}")
     return (
-        f"{split_title(table.split)}: {plain_name(best)} ranks best of {len(ranked)} detectors by "
+        f"{split_title(table.split)}: {plain_name(best)} is first of {len(ranked)} detectors by "
         f"{where.format(METRICS[table.metric])}, {in_words(best.estimates[place])}"
     )
 

@@ -182,8 +182,9 @@ NAMES = ["a", "b"] * 30 + ["b", "a"] * 30
 GROUPS = groups_of(NAMES)
 
 
-def controls(strength, *, metric="prr", facts=None, seed=0):
+def controls(strength, *, metric="prr", facts=None, seed=0, judged=True):
     batch, quality = informative_batch(len(NAMES), strength=strength, seed=seed)
+    quality = quality if judged else np.full(len(NAMES), np.nan)
     return control_groups(batch, quality, NAMES, GROUPS, metric=metric, thresholds=Thresholds(), facts=facts)
 
 
@@ -275,6 +276,14 @@ def test_without_fact_tokens_the_control_is_undefined_with_a_reason():
     for found in controls(0.4, facts=np.zeros((len(NAMES), LENGTH), dtype=bool)):
         everything = [found.real, *(one.difference for one in found.exchanged)]
         assert all(np.isnan(one.value) and one.reason == NO_FACTS for one in everything)
+
+
+def test_fact_tokens_are_not_blamed_where_answers_have_no_quality():
+    facts = np.zeros((len(NAMES), LENGTH), dtype=bool)
+    facts[:, 2:4] = True
+    for found in controls(0.4, facts=facts, judged=False):
+        assert found.real.reason
+        assert found.real.reason != NO_FACTS
 
 
 def test_a_single_answer_of_a_group_has_no_exchange():

@@ -21,11 +21,11 @@ def estimates(*values):
 def test_the_rank_of_rauq_is_stated():
     methods = ("rauq", "msp", "perplexity")
     best = sentences.comparison_sentence(methods, estimates(0.5, 0.25, 0.1), metric="prr")
-    assert best == "RAUQ ranks best of 3 methods by PRR, 0.50 [0.40, 0.60]."
+    assert best == "RAUQ is first of 3 methods by PRR, 0.50 [0.40, 0.60]."
     second = sentences.comparison_sentence(methods, estimates(0.25, 0.5, 0.1), metric="prr")
-    assert second == "MSP ranks best of 3 methods by PRR, 0.50 [0.40, 0.60]; RAUQ is 2nd, 0.25 [0.15, 0.35]."
+    assert second == "MSP is first of 3 methods by PRR, 0.50 [0.40, 0.60]; RAUQ is 2nd, 0.25 [0.15, 0.35]."
     undefined = sentences.comparison_sentence(methods, estimates(np.nan, 0.5, np.nan), metric="roc_auc")
-    assert undefined == "MSP ranks best of 1 methods by ROC-AUC, 0.50 [0.40, 0.60]."
+    assert undefined == "MSP is first of 1 methods by ROC-AUC, 0.50 [0.40, 0.60]."
     assert sentences.comparison_sentence(methods, estimates(*[np.nan] * 3), metric="prr").endswith("PRR: no quality.")
     assert sentences.comparison_sentence((), (), metric="prr") == "No method has a PRR: no method is selected."
     assert sentences.undefined_sentence(methods, estimates(np.nan, 0.5, 0.1)).endswith("ranked: RAUQ: no quality.")
@@ -78,8 +78,8 @@ def test_the_mean_within_groups_is_stated_beside_all_answers_and_what_it_leaves_
     answers = made_up(80)
     found = compared(answers.assign(group=["alone", *["few"] * 39, *["many"] * 40]))
     pooled, within = sentences.comparison_sentences(found)
-    assert pooled.startswith("RAUQ ranks best of 4 methods by PRR over all answers, ")
-    assert within.startswith("RAUQ ranks best of 4 methods by mean PRR within groups, ")
+    assert pooled.startswith("RAUQ is first of 4 methods by PRR over all answers, ")
+    assert within.startswith("RAUQ is first of 4 methods by mean PRR within groups, ")
     assert within.endswith(f"{in_words(found.of_group(WITHIN)[0])}.")
     note = sentences.within_note(found)
     assert "over 2 of 3 groups" in note
@@ -93,7 +93,7 @@ def test_the_mean_within_groups_is_stated_beside_all_answers_and_what_it_leaves_
 def test_a_run_of_one_group_has_no_mean_within_groups():
     found = compared(made_up(40, groups=("a",)))
     (words,) = sentences.comparison_sentences(found)
-    assert words.startswith("RAUQ ranks best of 4 methods by PRR, ")
+    assert words.startswith("RAUQ is first of 4 methods by PRR, ")
     assert sentences.within_note(found) == ""
     assert len(sentences.paired_sentences(found.paired)) == 1
 

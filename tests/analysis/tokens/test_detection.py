@@ -92,7 +92,7 @@ def test_traces_marked_by_hand():
 
 def test_the_command_judges_a_run_and_marked_traces(tmp_path, capsys):
     assert main.main(["tokens", str(bundled_folder()), "--out", str(tmp_path / "tokens.csv")]) == 0
-    assert "Wrong tokens are ranked best by" in capsys.readouterr().out
+    assert "ranks wrong tokens above others: ROC-AUC 0.76 [0.73, 0.78]" in capsys.readouterr().out
     assert (tmp_path / "tokens.csv").read_text().startswith("signal,comparison,metric")
     files = []
     for seed in range(12):
@@ -183,14 +183,17 @@ def test_a_signal_of_facts_is_told_from_a_signal_of_errors():
     assert of(found, "entropy").place.low < 0.5 < of(found, "entropy").place.high
     assert of(found, "collapse").place.low > 0.5
     assert detection_sentence(found) == (
-        "Wrong tokens are ranked best by entropy: ROC-AUC 1.00; but correct facts as high, 1.00: it finds facts rather "
-        "than errors."
+        "Entropy ranks wrong tokens above others: ROC-AUC 1.00 [0.87, 1.00]; but correct facts as high, 1.00 "
+        "[0.87, 1.00]: it finds facts rather than errors."
     )
     assert "at the same place, collapse ranks the wrong ones highest" in place_sentence(found)
 
 
 def test_the_best_head_is_chosen_on_other_answers():
     by_chance = detect(made(), GROUPS)
+    assert detection_sentence(by_chance).startswith(
+        "No signal ranks wrong tokens above others: the highest ROC-AUC is "
+    )
     assert by_chance.heads.auc.max() > 0.55  # the best of six by chance
     assert of(by_chance, "best").wrong.auc.low < 0.5 < of(by_chance, "best").wrong.auc.high
     planted = detect(made(best=(4, 0)), GROUPS)

@@ -131,7 +131,7 @@ def test_wrong_tokens_of_the_bundled_run_are_ranked_and_compared_with_correct_fa
     page = open_sets(run="copy", view="tokens")
     assert not page.exception
     words = said(page)
-    assert "Wrong tokens are ranked best by low attention of the best head" in words
+    assert "Low attention of the best head ranks wrong tokens above others" in words
     assert "Of facts at the same place, collapse ranks the wrong ones highest" in words
     assert page.dataframe[0].value["0"].tolist()[:2] == ["Collapse", "1 - probability"]
 

@@ -66,7 +66,7 @@ def table(**changes):
 def test_the_sentence_names_the_best_and_those_that_the_text_explains():
     assert split_sentence(table()).startswith("In-domain: ")
     said = split_sentence(table())
-    assert "ranks best of 2 detectors by mean PRR, 0.55 [0.45, 0.65]. Text" in said
+    assert "is first of 2 detectors by mean PRR, 0.55 [0.45, 0.65]. Text" in said
     assert "Text classifier 0.40, RAUQ 0.35 (significantly lower)." in said
     assert said.partition("(†): ")[2].lower() == "mind."
     only = table(rows=(detector("tad", (0.6,) * 3, 0.15, -0.3), *table().rows[3:]))
@@ -80,7 +80,7 @@ def test_where_no_detector_is_ranked_in_the_mean_the_sentence_is_about_all_answe
     unfitted = [Row(id=name, estimates=tuple(map(cell, (0.4, 0.3, 0.2)))) for name in ("text", "rauq")]
     rows = (detector("factoscope", (0.6, math.nan, math.nan), 0.15), *unfitted)
     said = split_sentence(table(columns=("all answers", "one", "Mean"), rows=rows))
-    assert "Factoscope ranks best of 1 detectors by PRR of all answers that it scores, 0.60 [0.50, 0.70]. Text" in said
+    assert "Factoscope is first of 1 detectors by PRR of all answers that it scores, 0.60 [0.50, 0.70]. Text" in said
     assert "Text classifier 0.40, RAUQ 0.40 (significantly lower)." in said
 
 
