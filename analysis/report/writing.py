@@ -5,7 +5,6 @@ That of a run is a page too, which opens offline; that of supervised methods has
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -33,17 +32,17 @@ from analysis.exports.csv_text import csv_table
 from analysis.exports.page import Chart, chart, own, policy, template, write_text, writing_to
 from analysis.exports.tables import Table, alignments, headings, latex_table, rows_of_cells
 from analysis.methods.comparison import Metric
-from analysis.methods.unclear import comparison_bounds_sentences
 from analysis.one_answer.figures import Drawing
 from analysis.quality.unclear import about_unclear
-from analysis.report.figures import drawings, write_pictures
+from analysis.report.figures import write_pictures
 from analysis.report.results import ReportSettings, Results, results
-from analysis.report.tables import answers_frame, method_tables, published_table, report_tables
+from analysis.report.tables import answers_frame, published_table, report_tables
 from analysis.runs.manifest import SUPERVISED
 from analysis.runs.methods import about_unknown_methods
 from analysis.runs.opened import Run, about_machines, about_sample
 from analysis.runs.verdicts import about_corrections
 from analysis.stats import METRICS
+from analysis.views.methods import RANKING
 from rauq.labels import about_weights, running
 
 _PAGE = Path(__file__).parent / "index.html"
@@ -66,8 +65,8 @@ def write_report(run: Run, out: Path, settings: ReportSettings | None = None) ->
     """
     found = results(run, settings or ReportSettings())
     note = about_unclear(int(run.answers["unclear"].sum()))
-    tables = (*_noted(note, (*report_tables(found), *method_tables(run, found.methods))), published_table())
-    figures = [one._replace(caption=joined(one.caption, note)) for one in drawings(found)]
+    tables = (*_noted(note, report_tables(found)), published_table())
+    figures = [one._replace(caption=joined(one.caption, note)) for one in found.drawings]
     charts = [chart(drawing, dark=False, first=index == 0) for index, drawing in enumerate(figures)]
     with writing_to(out):
         write_text(out / "index.html", report_page(found, tables, charts))
@@ -110,8 +109,7 @@ def _overview(found: Results) -> str:
     rest = f", {missing:,} not answered yet" if missing else ""
     answers = f"{in_all:,} answers to {request.count:,} examples of {running(request.data)}{failed}{rest}."
     judged = f"{outcomes_in_words(outcomes(run.answers, found.thresholds))}."
-    both = zip(found.methods.bounds, found.methods.comparisons, strict=True)
-    bounds = chain.from_iterable(comparison_bounds_sentences(*one) for one in both)
+    bounds = map(RANKING.bounds, found.of(RANKING))
     unread = (about_unclear(int(run.answers["unclear"].sum())), *bounds)
     notes = (about_sample(run), about_corrections(run), about_machines(run), about_unknown_methods(request))
     return " ".join(filter(None, (answers, running(judged), *unread, *notes)))

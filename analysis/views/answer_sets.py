@@ -304,6 +304,7 @@ def _selected_tables(seen: Seen[Choices, Selected]) -> tuple[Table, ...]:
         "Selected heads",
         "The most frequent heads of each layer, and the percent of answers in which they are selected.",
         tables.selected_heads_table(found),
+        place="folded",
     )
     if len(together.groups) < 2:
         return (most_frequent,)
@@ -312,7 +313,8 @@ def _selected_tables(seen: Seen[Choices, Selected]) -> tuple[Table, ...]:
         sentences.agreement_caption(together),
         groups_note(seen.answers.group_names),
     )
-    by_group = Table("agreement", "Selected heads across groups", caption, tables.agreement_table(together))
+    frame = tables.agreement_table(together)
+    by_group = Table("agreement", "Selected heads across groups", caption, frame, place="folded")
     return most_frequent, by_group
 
 
@@ -385,7 +387,9 @@ def _meaning_tables(seen: Seen[Choices, Meaning]) -> tuple[Table, ...]:
     curve = tables.calibration_table(seen.result.calibration)
     tenths = tables.quality_bins_table(seen.result.tenths, of="uncertainty")
     return (
-        Table("meaning", "What a score means", f"The curve at each score. {_BRACKETS}", curve, place="file"),
+        Table(
+            "meaning", "Share of correct answers by score", f"The curve at each score. {_BRACKETS}", curve, place="file"
+        ),
         Table("tenths", "Quality by score", f"Mean quality in tenths. {_BRACKETS}", tenths, place="folded"),
     )
 

@@ -18,9 +18,8 @@ from playwright.sync_api import expect
 
 from analysis.evidence.record import Bound
 from analysis.exports.page import chart
-from analysis.report.figures import drawings
 from analysis.report.results import ReportSettings, results
-from analysis.report.tables import method_tables, report_tables
+from analysis.report.tables import report_tables
 from analysis.report.writing import report_page
 from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.opened import open_run
@@ -102,8 +101,8 @@ def hostile_app(folder: Path):
 
 def _report_of(run):
     found = results(run, ReportSettings())
-    charts = [chart(drawing, dark=False, first=index == 0) for index, drawing in enumerate(drawings(found))]
-    return report_page(found, (*report_tables(found), *method_tables(run, found.methods)), charts)
+    charts = [chart(drawing, dark=False, first=index == 0) for index, drawing in enumerate(found.drawings)]
+    return report_page(found, report_tables(found), charts)
 
 
 def visited(page, host: Host, place: Place) -> Harm:

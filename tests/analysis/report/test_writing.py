@@ -16,20 +16,22 @@ from analysis.methods.comparison import WITHIN, name_of
 from analysis.quality.judgement import Thresholds
 from analysis.report import figures as report_figures
 from analysis.report import writing
-from analysis.report.figures import drawings
 from analysis.report.results import ReportSettings, results
-from analysis.report.tables import method_tables, report_tables
+from analysis.report.tables import report_tables
 from analysis.report.writing import write_report
 from analysis.runs.opened import open_run
+from analysis.views import answer_sets, heads
+from analysis.views.all_views import OF_METHODS
 from analysis.views.answer_sets import BEST, GAP, SELECTED
 from analysis.views.heads import ADDED
+from analysis.views.methods import ERRORS, RANKING
+from analysis.views.variants import ABLATIONS, ATTENTION
 from rauq.errors import InvalidInput, RunError
 from rauq.labels import number
 from tests.analysis.report.made_run import HEADS, LAYERS, made_run
 from tests.shards import change_arrays, without_picks
 
 ATTACK = '<img src=x onerror="alert(1)"></title></style><script>alert(1)</script> {{ 7 * 7 }} $x^2$ &lt; \\input{x}_%'
-FIGURES = 24  # and three more where there are several groups: alpha in each, for both signals, and heads by labels
 QUICK = ReportSettings()
 
 
@@ -68,12 +70,18 @@ def found(run):
 
 @pytest.fixture(scope="module")
 def figures(found):
-    return drawings(found)
+    return found.drawings
 
 
 @pytest.fixture(scope="module")
 def page(run, tmp_path_factory):
     return write_report(run, tmp_path_factory.mktemp("report"), QUICK).page
+
+
+def one(found, view):
+    """What a view of one figure has found."""
+    (seen,) = found.of(view)
+    return seen.result
 
 
 def read(path):
@@ -93,26 +101,27 @@ def test_its_tables_hold_the_numbers_of_the_run(run, found, page):
     assert (first["neither"], first["failed"]) == ("8", "1")
     assert [row["group"] for row in groups] == ["one", "two"]
     gaps = read(tables / "by_verdict.csv")
-    assert [float(row["difference"]) for row in gaps[:LAYERS]] == found.of(GAP).picked.absolute.value.tolist()
+    assert [float(row["difference"]) for row in gaps[:LAYERS]] == one(found, GAP).picked.absolute.value.tolist()
     assert len(gaps) == 2 * LAYERS
     assert len(read(tables / "separation.csv")) == LAYERS * HEADS
     added = read(tables / "added_heads.csv")
     assert [row["added to RAUQ"] for row in added][:2] == ["5 chosen heads", "words of these heads"]
-    assert [float(row["difference"]) for row in added] == [one.value for one in found.of(ADDED).differences.values()]
+    assert [float(row["difference"]) for row in added] == [one.value for one in one(found, ADDED).differences.values()]
 
 
 def test_its_tables_hold_what_came_out_of_the_methods(run, found, page):
     tables = page.parent / "tables"
-    by_prr = found.methods.comparisons[0]
+    by_prr = found.of(RANKING)[0].result.comparison
     rows = read(tables / "methods_prr.csv")
     assert [row["method"] for row in rows] == list(map(name_of, run.methods))
     assert [float(row["mean PRR within groups"]) for row in rows] == [one.value for one in by_prr.of_group(WITHIN)]
     assert len(read(tables / "paired_roc_auc.csv")) == (len(run.methods) - 1) * 4  # two groups, all, and the mean
-    assert len(read(tables / "alpha.csv")) == 4 * 11 * 4 * 4
+    sweeps = [read(path) for path in tables.glob("alpha_*.csv")]
+    assert [len(rows) for rows in sweeps] == [11 * 4 * 4] * 4
     assert {path.stem for path in tables.glob("ablation_*.csv")} == {
-        f"ablation_{one.ablation.id}" for one in found.methods.ablated
+        f"ablation_{one.result.ablation.id}" for one in found.of(ABLATIONS)
     }
-    shuffled = found.methods.controls[1][0].under("shuffled").difference.value
+    shuffled = found.of(ATTENTION)[1].result[0].under("shuffled").difference.value
     assert float(read(tables / "control_fact.csv")[0]["real minus replaced"]) == shuffled
     assert {row["method"] for row in read(tables / "errors.csv")} == set(map(name_of, run.methods))
     published = {(row["model"], row["metric"], row["method"]): row["QA"] for row in read(tables / "published.csv")}
@@ -125,7 +134,11 @@ def test_its_page_shows_every_figure_and_table_and_asks_nothing_of_the_network(f
     read_page = Page(text)
     drawn = [values["id"] for tag, values in read_page.elements if values.get("class") == "plotly-graph-div"]
     assert drawn == [drawing.name for drawing in figures]
-    assert len(drawn) == FIGURES + 3
+    assert len(set(drawn)) == len(drawn)
+    assert {reported.view for reported in found.reported if not reported.drawings} == {ERRORS}
+    assert [reported.view for reported in found.reported if reported.seen is found.of(reported.view)[0]] == [
+        *(*answer_sets.VIEWS, *heads.VIEWS, *OF_METHODS)
+    ]
     tables = {path.stem for path in (page.parent / "tables").glob("*.tex")}
     links = [values["href"] for tag, values in read_page.elements if tag == "a"]
     assert {link.removeprefix("tables/").partition(".")[0] for link in links} == tables
@@ -134,14 +147,14 @@ def test_its_page_shows_every_figure_and_table_and_asks_nothing_of_the_network(f
     policy = next(values["content"] for tag, values in read_page.elements if tag == "meta" and "content" in values)
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert sum(len(script) > 1_000_000 for script in re.findall(r"<script[^>]*>(.*?)</script>", text, re.DOTALL)) == 1
-    assert number(found.of(GAP).mean.absolute.value[0]) in read_page.texts
-    for words in (*figures, *report_tables(found), *method_tables(found.run, found.methods)):
+    assert number(one(found, GAP).mean.absolute.value[0]) in read_page.texts
+    for words in (*figures, *report_tables(found)):
         assert words.heading in read_page.texts
         assert any(text.startswith(words.caption) for text in read_page.texts)
 
 
-def test_a_table_has_the_intervals_that_its_caption_names_in_every_format(run, found):
-    for table in (*report_tables(found), *method_tables(run, found.methods)):
+def test_a_table_has_the_intervals_that_its_caption_names_in_every_format(found):
+    for table in report_tables(found):
         named = "interval" in table.caption.lower()
         in_csv = {end for end in ("low", "high") for name in table.frame if str(name).endswith(end)}
         in_words = any("[" in cell for row in rows_of_cells(table.shown) for cell in row)
@@ -181,8 +194,8 @@ def test_every_run_has_a_report(tmp_path, quality, lengths, tokens):
     run = made_run(tmp_path / "run", quality=quality, lengths=lengths, groups=("",), failures=0)
     settings = replace(QUICK, tokens=tokens, alignment="own")
     found = results(run, settings)
-    assert len(drawings(found)) == FIGURES
-    for table in (*report_tables(found), *method_tables(run, found.methods)):
+    assert {reported.view for reported in found.reported if not reported.drawings} == {ERRORS}
+    for table in report_tables(found):
         assert latex_table(table.shown, caption=table.caption, label=table.name)
         assert not any("nan" in cell for row in rows_of_cells(table.shown) for cell in row)
 
@@ -190,7 +203,7 @@ def test_every_run_has_a_report(tmp_path, quality, lengths, tokens):
 def test_of_hundreds_of_groups_the_largest_have_rows(tmp_path, monkeypatch):
     groups = tuple(f"g{number}" for number in range(60))
     run = made_run(tmp_path / "run", quality=[1.0, 0.0] * 30, groups=groups)
-    monkeypatch.setattr("analysis.report.results.method_results", lambda *_, **__: None)  # seconds, and not looked at
+    monkeypatch.setattr("analysis.report.results.OF_METHODS", ())  # seconds, and not looked at
     tables = {table.name: table for table in report_tables(results(run, QUICK))}
     summary, agreement = tables["summary"], tables["agreement"]
     assert (len(summary.frame), len(agreement.frame.columns)) == (21, 22)
@@ -198,11 +211,11 @@ def test_of_hundreds_of_groups_the_largest_have_rows(tmp_path, monkeypatch):
 
 
 def test_settings_determine_the_results(run, found):
-    assert (found.choices_of(BEST).layer, found.thresholds) == (3, Thresholds())
+    assert (found.of(BEST)[0].choices.layer, found.thresholds) == (3, Thresholds())
     other = results(run, replace(QUICK, layer=0, thresholds=Thresholds(0.4, 0.4), tokens="fact", k=2))
-    assert (other.choices_of(BEST).layer, other.of(BEST).k) == (0, 2)
-    assert other.of(GAP).picked.correct.count[0] == 24
-    assert not other.of(SELECTED).as_scored  # as on the page: by attention over these tokens, and it is said
+    assert (other.of(BEST)[0].choices.layer, one(other, BEST).k) == (0, 2)
+    assert one(other, GAP).picked.correct.count[0] == 24
+    assert not one(other, SELECTED).as_scored  # as on the page: by attention over these tokens, and it is said
     with pytest.raises(InvalidInput, match="Layer 9 has no attention in this run; choose one of 0, 1, 2, 3, 4, 5"):
         results(run, ReportSettings(layer=9))
 
@@ -211,10 +224,10 @@ def test_heads_are_counted_as_they_were_stored_and_it_is_said_where_they_were_no
     folder = made_run(tmp_path / "run", quality=[1.0, 0.0] * 4).folder
     change_arrays(folder, 0, lambda arrays: arrays | {"picks": np.full_like(arrays["picks"], 2)})
     found = results(open_run(folder), QUICK)
-    np.testing.assert_array_equal(found.of(SELECTED).heads.shares, np.tile([0.0, 0.0, 1.0, 0.0], (LAYERS, 1)))
+    np.testing.assert_array_equal(one(found, SELECTED).heads.shares, np.tile([0.0, 0.0, 1.0, 0.0], (LAYERS, 1)))
     without_picks(folder)
     older = results(open_run(folder), QUICK)
-    said = [one.caption for each in (found, older) for one in drawings(each) if one.name == "picked-heads"]
+    said = [one.caption for each in (found, older) for one in each.drawings if one.name == "picked-heads"]
     assert ["does not store the selected heads of 8 answers" in caption for caption in said] == [False, True]
 
 
