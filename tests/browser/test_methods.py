@@ -10,7 +10,7 @@ def test_journey_from_the_table_to_a_disagreement_and_back(page, server):
     headline = page.get_by_role("heading", level=2).first
     expect(headline).to_contain_text("by PRR")
     expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
-    panels = page.locator(".st-key-answers_paired_differences .nsewdrag")
+    panels = page.locator(".st-key-answers_paired_prr .nsewdrag")
     expect(panels).to_have_count(2)  # all answers, and the mean within families
     expect(panels.first).to_be_visible()
 
@@ -19,7 +19,7 @@ def test_journey_from_the_table_to_a_disagreement_and_back(page, server):
     expect(headline).to_contain_text("agrees most with")
     table = page.locator(".st-key-disagreement_table .dvn-scroller")
     expect(table).to_be_visible()
-    expect(page.locator(".st-key-answers_agreement .nsewdrag")).to_be_visible()
+    expect(page.locator(".st-key-answers_agreement_of_methods .nsewdrag")).to_be_visible()
     opening = page.get_by_role("button", name="Open in Inspect")
     expect(opening).to_be_disabled()
     table.click(position={"x": 18, "y": 52})  # the box of the first row: cells are drawn, not elements

@@ -1,7 +1,5 @@
 """Every page that shows a figure of a run says how many of its answers are unclear, and nothing where none is."""
 
-from typing import get_args
-
 import pytest
 from rich.console import Console
 
@@ -11,9 +9,9 @@ from analysis.report.results import ReportSettings
 from analysis.runs.opened import open_run
 from analysis.runs.reference import reference_scores
 from analysis.runs.verdicts import correct_verdict, leave_out
-from pages.ui.answer_sets.choices import View as SetsView
+from pages.ui.answer_sets.choices import TITLES as SETS
 from pages.ui.inspect.reference import Reference, judged_payload
-from pages.ui.methods.choices import View as MethodsView
+from pages.ui.methods.choices import TITLES as METHODS
 from rauq.scoring.score import score
 from tests.answers import random_trace
 from tests.pages.reading import open_page
@@ -23,7 +21,7 @@ from tests.pages.sets import make, said
 UNCLEAR = (3, 7, 12)
 TOLD = "3 unclear answers are not counted."
 BOUNDS = "with all 3 unclear answers taken as correct: "
-VIEWS = [("answer_sets", view) for view in get_args(SetsView)] + [("methods", view) for view in get_args(MethodsView)]
+VIEWS = [("answer_sets", view) for view in SETS] + [("methods", view) for view in METHODS]
 BESIDE_HEADLINES = {("answer_sets", "heads"), ("answer_sets", "meaning"), ("methods", "ranking"), ("methods", "scores")}
 
 

@@ -1,7 +1,7 @@
 """The paper's tables, with the numbers of a run measured here beside them, always labelled as such."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,17 @@ from analysis.methods.ablations import ablations
 from analysis.methods.comparison import Comparison, headline_groups, title_of
 from analysis.methods.sentences import COMPARABLE, published_overheads
 from analysis.paper import Published, published_tables
-from analysis.runs.opened import MOST_RANKED, Run
+from analysis.runs.opened import MOST_RANKED, MOST_SAMPLED, Run
 from analysis.stats import METRICS, Estimate, in_words
+from analysis.views.answer_set import AnswerSet
+from analysis.views.methods import RANKING, usual
+from analysis.views.variants import ABLATIONS
 from pages.ui.evidence.query import PAGE, Asked
 from pages.ui.evidence.records import headline
 from pages.ui.host import cache, runs
 from pages.ui.shared.errors import printable
 from pages.ui.shared.run_views import filters as run_filters
-from pages.ui.shared.run_views.page import key_of, open_run, put
+from pages.ui.shared.run_views.page import READER, default_thresholds, key_of, open_run, put
 from pages.ui.shared.run_views.tables import Column, numbers, show_frame, show_table, take_along
 from pages.ui.shared.url_state import PUBLISHED, RUN, update_url
 from rauq.labels import running
@@ -86,11 +89,12 @@ def _compared(run: Run, published: Published) -> tuple[Run, Comparison]:
     """
     metric: Any = published.metric
     table = next((table for table in ablations(run.answerer.layers) if published.table in table.published), None)
+    some = cache.sampled(run, most=MOST_RANKED if table is None else MOST_SAMPLED)
+    answers = AnswerSet(run=some, rows=np.arange(len(some.answers)), thresholds=default_thresholds(some), reader=READER)
+    chosen = replace(usual(some), metric=metric)
     if table is None:
-        some = cache.sampled(run, most=MOST_RANKED)
-        return some, cache.comparison(some, np.arange(len(some.answers)), metric)
-    some = cache.sampled(run)
-    return some, cache.ablated(some, np.arange(len(some.answers)), metric, table.id).comparison
+        return some, cache.seen(RANKING, answers, chosen).result.comparison
+    return some, cache.seen(ABLATIONS, answers, replace(chosen, table=table.id)).result.comparison
 
 
 _NO_RUN = ""

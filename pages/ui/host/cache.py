@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -10,23 +10,17 @@ import streamlit as st
 import rauq
 from rauq.layout import ANALYSIS
 from rauq.scoring.score import Measure
-from rauq.scoring.settings import Settings, Signal
+from rauq.scoring.settings import Settings
 from rauq.trace.batch import Blocks
 from rauq.trace.trace import Alignment
 
 if TYPE_CHECKING:
     from analysis.answer_sets.word_attention import WordAttention
-    from analysis.calibration import Calibration
     from analysis.collections.collection import Collection, RankedCollection
-    from analysis.methods.ablations import Ablated
-    from analysis.methods.attention_permutation import GroupControl, Sweep, TokensScored
-    from analysis.methods.comparison import Comparison, Group, Metric
-    from analysis.methods.score_ranking import Simple
+    from analysis.methods.comparison import Metric
     from analysis.quality.judgement import Thresholds
-    from analysis.quality.unclear import UnclearBounds
     from analysis.runs.attention import Picks, TokenChoice
     from analysis.runs.opened import Run
-    from analysis.runs.timings import Cost
     from analysis.views.answer_set import AnswerSet
     from analysis.views.view import Seen, View
     from rauq.recorded.scores import ReferenceScores
@@ -119,20 +113,6 @@ def scores(run: "Run", settings: Settings) -> np.ndarray:
 
 
 @by_verdicts(most=8)
-def calibration(run: "Run", settings: Settings, correct_above: float, rows: np.ndarray) -> "Calibration":
-    """Return the share of correct answers at each score under these settings, for the answers `rows` (n,) of a run.
-
-    Raises:
-        InvalidInput: the settings need layers that the run does not store.
-    """
-    from analysis.calibration import calibrate
-
-    quality = run.answers["quality"].to_numpy(dtype=float)[rows]
-    correct = np.where(np.isnan(quality), np.nan, quality > correct_above)
-    return calibrate(scores(run, settings)[rows], correct, clusters=run.clusters[rows])
-
-
-@by_verdicts(most=8)
 def reference_scores(run: "Run", settings: Settings, by: Measure = "rauq") -> "ReferenceScores":
     """Return what an answer of the run's model is compared with, by RAUQ under these settings or by surprisal.
 
@@ -142,115 +122,6 @@ def reference_scores(run: "Run", settings: Settings, by: Measure = "rauq") -> "R
     from analysis.runs import reference
 
     return reference.reference_scores(run, settings, by=by, scored=batch(run, settings.alignment))
-
-
-@by_arrays(most=4)
-def costs(run: "Run") -> "tuple[Cost, ...]":
-    """Return the cost of each method of a run."""
-    from analysis.runs.timings import costs as measured
-
-    return measured(run)
-
-
-@by_verdicts(most=16)
-def comparison(run: "Run", rows: np.ndarray, metric: "Metric") -> "Comparison":
-    """Compare the methods of a run on its answers `rows` (n,)."""
-    from analysis.methods.comparison import compare
-
-    answers = run.answers.iloc[rows].reset_index(drop=True)
-    groups, thresholds = _groups(run, rows), usual_thresholds(run)
-    return compare(answers, run.methods, groups, metric=metric, thresholds=thresholds)
-
-
-@by_verdicts(most=16)
-def comparison_bounds(run: "Run", rows: np.ndarray, metric: "Metric") -> "UnclearBounds[Comparison] | None":
-    """Compare the methods of a run with all unclear ones of its answers `rows` (n,) as correct, and as incorrect."""
-    from analysis.methods.unclear import comparison_bounds as bounds
-
-    answers = run.answers.iloc[rows].reset_index(drop=True)
-    return bounds(answers, run.methods, _groups(run, rows), metric=metric, thresholds=usual_thresholds(run))
-
-
-@by_verdicts(most=8)
-def score_bounds(
-    run: "Run", uncertainty: np.ndarray, rows: np.ndarray, thresholds: "Thresholds"
-) -> "UnclearBounds[tuple[Comparison, ...]] | None":
-    """Rank the answers as `score_ranking` does, with all unclear ones as correct, and as incorrect."""
-    from analysis.methods.unclear import score_bounds as bounds
-
-    answers = run.answers.iloc[rows]
-    return bounds(answers, uncertainty, thresholds=thresholds)
-
-
-@by_verdicts(most=8)
-def score_ranking(
-    run: "Run", uncertainty: np.ndarray, rows: np.ndarray, thresholds: "Thresholds"
-) -> "tuple[Comparison, ...]":
-    """Rank the answers `rows` (n,) of a run by their uncertainty (n,), over all and within groups."""
-    from analysis.methods.score_ranking import rank_score
-
-    answers = run.answers.iloc[rows]
-    quality = answers["quality"].to_numpy(dtype=float)
-    groups, clusters = list(answers["group"]), run.clusters[rows]
-    return rank_score(uncertainty, quality, groups, thresholds=thresholds, clusters=clusters)
-
-
-@by_verdicts(most=16)
-def simple_rankings(run: "Run", rows: np.ndarray, metric: "Metric") -> "Simple":
-    """Rank the answers `rows` (n,) of a run by their length, their group, and whether they name anything known."""
-    from analysis.methods.score_ranking import simple_rankings as ranked
-
-    answers = run.answers.iloc[rows].reset_index(drop=True)
-    return ranked(answers, metric=metric, thresholds=usual_thresholds(run), clusters=run.clusters[rows])
-
-
-@by_verdicts(most=16)
-def sweep(run: "Run", rows: np.ndarray, metric: "Metric", signal: Signal, alignment: Alignment) -> "Sweep":
-    """Score the answers `rows` (n,) of a run by RAUQ at several values of alpha, with real and replaced attention.
-
-    Raises:
-        InvalidInput: the run does not store the layers of the paper's window.
-    """
-    from analysis.methods.attention_permutation import sweep as swept
-
-    asked: Any = {"signal": signal, "metric": metric, "thresholds": usual_thresholds(run)}
-    names, groups = group_names(run, rows), _groups(run, rows)
-    return swept(batch(run, alignment).take(rows), quality_of(run, rows), names, groups, **asked)
-
-
-@by_verdicts(most=32)
-def ablated(run: "Run", rows: np.ndarray, metric: "Metric", table: str) -> "Ablated":
-    """Compute one of the paper's tables of ablations on the answers `rows` (n,) of a run."""
-    from analysis.methods.ablations import ablate, ablations
-
-    wanted = next(one for one in ablations(run.answerer.layers) if one.id == table)
-    return ablate(
-        wanted,
-        batch(run, "predicting").take(rows),
-        quality_of(run, rows),
-        group_names(run, rows),
-        _groups(run, rows),
-        layers=run.answerer.layers,
-        metric=metric,
-        thresholds=usual_thresholds(run),
-    )
-
-
-@by_verdicts(most=8)
-def control(run: "Run", rows: np.ndarray, metric: "Metric", tokens: "TokensScored") -> "tuple[GroupControl, ...]":
-    """Score the answers `rows` (n,) of a run by RAUQ with replaced attention."""
-    from analysis.methods.attention_permutation import control_groups
-    from analysis.runs.traces import fact_masks
-
-    return control_groups(
-        batch(run, "predicting").take(rows),
-        quality_of(run, rows),
-        group_names(run, rows),
-        _groups(run, rows),
-        metric=metric,
-        thresholds=usual_thresholds(run),
-        facts=fact_masks(run)[rows] if tokens == "fact" else None,
-    )
 
 
 @by_verdicts(most=4)
@@ -266,7 +137,7 @@ def seen(view: "View[C, R]", answers: "AnswerSet", choices: "C") -> "Seen[C, R]"
     from analysis.views.view import Seen
 
     needed = tuple((name, getattr(choices, name)) for name in sorted(view.needs) if hasattr(choices, name))
-    asked = (view.id, needed, answers.thresholds, answers.settings)
+    asked = (view.id, needed, answers.run.methods, answers.thresholds, answers.settings)
     result = _result(answers.run, answers.rows, asked, lambda: view.compute(answers, choices))
     return Seen(answers=answers, choices=choices, result=result)
 
@@ -355,12 +226,6 @@ def quality_of(run: "Run", rows: np.ndarray) -> np.ndarray:
 def group_names(run: "Run", rows: np.ndarray) -> list[str]:
     """Return the group of each of the answers `rows` (n,) of a run."""
     return run.answers["group"].iloc[rows].tolist()
-
-
-def _groups(run: "Run", rows: np.ndarray) -> "tuple[Group, ...]":
-    from analysis.methods.comparison import groups_of
-
-    return groups_of(group_names(run, rows), clusters=run.clusters[rows])
 
 
 def usual_thresholds(run: "Run") -> "Thresholds":

@@ -1,21 +1,23 @@
 """The choices on the page Methods: what its URL asks for, the answers chosen by it, and the fields."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
-from analysis.methods.ablations import Ablation, ablations
+from analysis.methods.ablations import ablations
 from analysis.methods.attention_permutation import TokensScored
-from analysis.methods.comparison import RAUQ, Group, Metric, groups_of, name_of
+from analysis.methods.comparison import Metric, name_of
 from analysis.paper import published_ref
 from analysis.quality.judgement import Thresholds
 from analysis.runs.opened import Run
 from analysis.stats import METRICS
+from analysis.views.all_views import OF_METHODS
+from analysis.views.methods import Choices, base_of, usual
 from pages.ui.host import runs
 from pages.ui.shared import url_state
 from pages.ui.shared.run_views.filters import FILTERS, Filters, groups, marks_facts, passing
@@ -37,13 +39,14 @@ from pages.ui.shared.url_state import (
     text_of,
     update_url,
 )
-from rauq.scoring.settings import Settings, Signal, signal_and_alpha
+from rauq.scoring.settings import Signal
 from rauq.trace.trace import Alignment
 
 PAGE = "methods"
-View = Literal[
-    "ranking", "rejection", "alpha", "ablations", "attention", "scores", "agreement", "errors", "supervised", "several"
-]
+SUPERVISED, SEVERAL = "supervised", "several"  # views that this page alone has
+TITLES = MappingProxyType(
+    {view.id: view.title for view in OF_METHODS} | {SUPERVISED: "Supervised", SEVERAL: "Several runs"}
+)
 OF_ONE_RUN = (METHOD, METHODS, TOKENS, *FILTERS)
 
 
@@ -60,7 +63,7 @@ class Asked(Filters):
     are other runs, `layout` one of the tables over all of these.
     """
 
-    view: Annotated[View, one_of(get_args(View))] = "ranking"
+    view: Annotated[str, one_of(TITLES)] = OF_METHODS[0].id
     metric: Annotated[Metric, one_of(get_args(Metric))] = "prr"
     method: Name = None
     methods: Annotated[tuple[str, ...] | None, Codec(_read_methods)] = None
@@ -87,9 +90,6 @@ def fitted(asked: Asked, run: Run) -> Read[Asked]:
     return url_state.without(asked, Asked(), lacking)
 
 
-_FEW = (RAUQ, "perplexity", "msp", "mean_token_entropy")
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Chosen(ChosenAnswers):
     """Answers of a run, with the options chosen for their methods."""
@@ -98,60 +98,29 @@ class Chosen(ChosenAnswers):
     can_move_thresholds: bool = False
     asked: Asked
 
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """Return the ids of the run's methods."""
-        return self.run.methods
-
-    @property
-    def method(self) -> str:
-        """Return the method shown; by default RAUQ, or else the run's first."""
-        return self.asked.method or (RAUQ if RAUQ in self.methods else self.methods[0])
-
-    @property
-    def other(self) -> str:
-        """Return the method compared with RAUQ; by default perplexity, or else any."""
-        wanted = (self.asked.method, *_FEW, *self.methods)
-        return next((method for method in wanted if method in self.methods and method != RAUQ), RAUQ)
-
-    @property
-    def some_methods(self) -> tuple[str, ...]:
-        """Return the methods drawn together; by default RAUQ and three that need one generation."""
-        return self.asked.methods or tuple(method for method in _FEW if method in self.methods) or self.methods[:4]
-
-    @property
-    def table(self) -> Ablation:
-        """Return the table of ablations shown."""
-        known = ablations(self.run.answerer.layers)
-        return next((one for one in known if one.id == self.asked.table), known[0])
-
-    @property
-    def signal(self) -> Signal:
-        """Return the signal shown; by default the paper's for this kind of model."""
-        return self.asked.signal or signal_and_alpha(Settings(), self.run.answerer.kind)[0]
-
     @cached_property
-    def answers(self) -> pd.DataFrame:
-        """Return the rows of the run's table (n,), their index the position among those chosen."""
-        return self.run.answers.iloc[self.rows].reset_index(drop=True)
+    def choices(self) -> Choices:
+        """Return what views depend on: what the URL asks for, and where it asks for nothing what is usual."""
+        asked, default, base = self.asked, usual(self.run), base_of(self.run)
+        return Choices(
+            metric=asked.metric,
+            method=asked.method or default.method,
+            other=default.other if asked.method in (None, base) else asked.method,
+            methods=asked.methods or default.methods,
+            table=asked.table or default.table,
+            tokens=asked.tokens,
+            signal=asked.signal or default.signal,
+            alignment=asked.alignment,
+        )
 
-    @cached_property
-    def groups(self) -> tuple[Group, ...]:
-        """Return all of these answers first, then those of each group."""
-        return groups_of(list(self.answers["group"]), clusters=self.run.clusters[self.rows])
 
-    def uncertainties(self, methods: Sequence[str]) -> dict[str, np.ndarray]:
-        """Return the uncertainties (n,) of the answers by each of these methods."""
-        return {method: self.run.uncertainty(method)[self.rows] for method in methods}
-
-
-def choose(name: str, run: Run, asked: Asked, usual: Thresholds) -> Chosen:
+def choose(name: str, run: Run, asked: Asked, thresholds: Thresholds) -> Chosen:
     """Return the answers that pass the filters."""
     rows = np.flatnonzero(passing(run, asked))
     ids = {method: method for method in run.methods}  # these tell the names of the user's own methods
     shown, together = ids.get(asked.method or ""), tuple(ids[method] for method in asked.methods or ())
     asked = replace(asked, method=shown, methods=together or None)
-    return Chosen(name=name, run=run, rows=rows, thresholds=usual, asked=asked)
+    return Chosen(name=name, run=run, rows=rows, thresholds=thresholds, asked=asked)
 
 
 MOST_CURVES = 8
@@ -169,21 +138,22 @@ def metric_switch(chosen: Chosen) -> None:
 
 def method_picker(chosen: Chosen) -> None:
     """Choose the method shown."""
-    _pick_method("Method", chosen.methods, chosen.method)
+    _pick_method("Method", chosen.run.methods, chosen.choices.method)
 
 
 def other_picker(chosen: Chosen) -> None:
-    """Choose the method compared with RAUQ."""
-    others = tuple(method for method in chosen.methods if method != RAUQ) or (RAUQ,)
-    _pick_method("Compare RAUQ with", others, chosen.other)
+    """Choose the method compared with RAUQ, or with what stands for it in a run without RAUQ."""
+    base = base_of(chosen.run)
+    others = tuple(method for method in chosen.run.methods if method != base) or (base,)
+    _pick_method(f"Compare {name_of(base)} with", others, chosen.choices.other)
 
 
 def methods_picker(chosen: Chosen) -> None:
     """Choose several methods to be drawn together."""
-    put(url_state.METHODS, list(chosen.some_methods))
+    put(url_state.METHODS, list(chosen.choices.methods))
     st.multiselect(
         "Methods",
-        chosen.methods,
+        chosen.run.methods,
         key=key_of(url_state.METHODS),
         format_func=name_of,
         max_selections=MOST_CURVES,
@@ -207,16 +177,28 @@ def token_switch(chosen: Chosen) -> None:
 
 def signal_switch(chosen: Chosen) -> None:
     """Choose the signal of the sweep, and the alignment of attention."""
-    papers, _ = signal_and_alpha(Settings(), chosen.run.answerer.kind)
     with st.container(horizontal=True):
-        choice("Signal", SIGNAL, _SIGNALS, chosen.signal, usual=papers)
+        choice("Signal", SIGNAL, _SIGNALS, chosen.choices.signal, usual=usual(chosen.run).signal)
         choice("Alignment", ALIGNMENT, _ALIGNMENTS, chosen.asked.alignment, usual="predicting")
 
 
 def ablation_picker(chosen: Chosen) -> None:
     """Choose one of the paper's tables of ablations."""
     titles = {ablation.id: ablation.title for ablation in ablations(chosen.run.answerer.layers)}
-    _pick("Table", url_state.TABLE, titles, chosen.table.id, usual=next(iter(titles)))
+    _pick("Table", url_state.TABLE, titles, chosen.choices.table, usual=next(iter(titles)))
+
+
+PICKERS: Mapping[str, Callable[[Chosen], None]] = MappingProxyType(
+    {
+        "methods": methods_picker,
+        "signal": signal_switch,
+        "table": ablation_picker,
+        "tokens": token_switch,
+        "method": method_picker,
+        "other": other_picker,
+    }
+)
+"""The field beside the metric, by what a view needs."""
 
 
 def _pick_method(label: str, methods: Sequence[str], chosen: str) -> None:

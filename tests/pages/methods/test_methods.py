@@ -14,13 +14,13 @@ from tests.pages.reading import charts, open_page
 from tests.pages.sets import clicked, drawn, make, said, undefined
 
 CHARTS = {
-    "ranking": {"paired_differences"},
+    "ranking": {"paired_prr"},
     "rejection": {"rejection"},
-    "alpha": {"alpha", "alpha_groups"},
-    "ablations": {"ablation"},
-    "attention": {"control"},
+    "alpha": {"alpha_probability", "alpha_groups_probability"},
+    "ablations": {"ablation_token_aggregation"},
+    "attention": {"control_all"},
     "scores": {"score_and_quality"},
-    "agreement": {"agreement"},
+    "agreement": {"agreement_of_methods"},
     "errors": set(),
     "supervised": set(),
 }
@@ -78,12 +78,12 @@ def test_a_view_draws_only_its_figures_and_always_shows_n(view):
 @pytest.mark.usefixtures("small")
 def test_the_control_is_drawn_for_the_run_and_on_request_for_each_group():
     page = open_methods(run="small", view="attention")
-    rows = charts(page)["answers_control"]["layout"]["yaxis"]["ticktext"]
+    rows = charts(page)["answers_control_all"]["layout"]["yaxis"]["ticktext"]
     assert {re.sub("<.*?>", "", row).partition(" · ")[0] for row in rows} == {"all", "mean within groups"}
-    page.session_state["control_groups"] = True
+    page.session_state["figure_control_groups_all"] = True
     page = page.run()
     assert not page.exception
-    assert drawn(page) == {"control", "control_of_groups"}
+    assert drawn(page) == {"control_all", "control_groups_all"}
 
 
 @pytest.mark.parametrize("view", CHARTS)
@@ -174,11 +174,11 @@ def test_the_best_of_a_column_is_bold_and_the_best_two_have_a_sign():
     assert f"row{second}_col1" not in styler.styles
 
 
-@pytest.mark.usefixtures("small")
-def test_rauqs_row_is_tinted_and_costs_come_before_the_groups(monkeypatch):
+def test_rauqs_row_is_tinted_and_costs_come_before_the_groups(runs, monkeypatch):
+    make(runs)
     alone = Alone(overhead=0.02, low=-0.01, high=0.05, pairs=30)
     known = [Cost("rauq", 0.5, 0.25, alone=alone), *(Cost(method, 0.5, 0.25) for method in OTHERS)]
-    monkeypatch.setattr("pages.ui.host.cache.costs", lambda _run: known)
+    monkeypatch.setattr("analysis.views.methods.costs", lambda _run: known)
     table = open_methods(run="small").dataframe[0]
     own = table.value["0"].tolist().index("RAUQ")
     tinted = re.findall(r"row(\d+)_col\d+[^}]*background-color", table.proto.arrow_data.styler.styles)

@@ -31,9 +31,8 @@ from rauq.errors import RauqError, RunError
 from rauq.labels import running
 from rauq.layout import ANALYSIS_COMMAND
 
-_READER = Reader(
-    means=cache.means, picks=cache.picks, batch=cache.batch, scores=cache.scores, words=cache.words
-)  # all sessions share what they return
+READER = Reader(means=cache.means, picks=cache.picks, batch=cache.batch, scores=cache.scores, words=cache.words)
+"""All sessions share what it returns."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -42,7 +41,7 @@ class ChosenAnswers(AnswerSet):
 
     page: str
     name: str
-    reader: Reader = _READER
+    reader: Reader = READER
     can_move_thresholds: bool = True
 
 

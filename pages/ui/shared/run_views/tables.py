@@ -100,10 +100,10 @@ def show_frame(frame: pd.DataFrame, *, alt: str) -> None:
 
 def take_along(table: Table) -> None:
     """Show buttons that save the whole table; the file is written only when one is pressed."""
-    caption = f"{table.heading}. {table.caption}"
+    caption, whole = f"{table.heading}. {table.caption}", table._replace(rows=None)
     with st.container(horizontal=True, vertical_alignment="center"):
         save("Table as CSV", f"{table.name}.csv", lambda: csv_table(table.frame))
-        save("Table as LaTeX", f"{table.name}.tex", lambda: latex_table(table.shown, caption=caption, label=table.name))
+        save("Table as LaTeX", f"{table.name}.tex", lambda: latex_table(whole.shown, caption=caption, label=table.name))
 
 
 def _names(*, dark: bool) -> str:

@@ -7,8 +7,10 @@ from typing import Any, TypeVar
 import plotly.graph_objects as go
 import streamlit as st
 
+from analysis.answer_sets.sentences import joined
 from analysis.exports.csv_text import csv_table
 from analysis.exports.tables import Table
+from analysis.quality.unclear import about_unclear
 from analysis.views.view import Picture, Seen, View
 from pages.ui.host import cache
 from pages.ui.shared.figure_export import buttons, is_dark
@@ -27,7 +29,7 @@ def draw(view: View[C, R], chosen: ChosenAnswers, choices: C) -> Seen[C, R]:
     seen = cache.seen(view, chosen, choices)
     say(view, seen, chosen)
     draw_pictures(view.pictures(seen), chosen)
-    draw_tables(view.tables(seen))
+    draw_tables(view.tables(seen), chosen)
     if notes := view.notes(seen):
         st.caption(notes)
     return seen
@@ -61,6 +63,17 @@ def _rows(pictures: Sequence[Picture]) -> Iterator[list[Picture]]:
 
 
 def draw_picture(picture: Picture, chosen: ChosenAnswers) -> None:
+    """Draw a figure with its caption, or the section that it is folded in."""
+    if picture.place == "open":
+        _draw_open(picture, chosen)
+        return
+    folded = st.expander(picture.heading, key=f"figure_{picture.name}", on_change="rerun")
+    if folded.open:
+        with folded:
+            _draw_open(picture, chosen)
+
+
+def _draw_open(picture: Picture, chosen: ChosenAnswers) -> None:
     """Draw a figure with its caption; a click on a point opens its answer, or chooses its layer."""
     figure = picture.draw(dark=is_dark())
     if picture.click == "answer":
@@ -69,7 +82,8 @@ def draw_picture(picture: Picture, chosen: ChosenAnswers) -> None:
         _choose_layer(figure, picture, chosen)
     else:
         chart(figure, picture.name, picture.alt)
-    st.caption(" ".join(filter(None, (picture.caption, _CLICK.get(picture.click, "")))))
+    if caption := joined(picture.caption, _CLICK.get(picture.click, "")):
+        st.caption(caption)
 
 
 def _choose_layer(figure: go.Figure, picture: Picture, chosen: ChosenAnswers) -> None:
@@ -86,23 +100,28 @@ def _choose_layer(figure: go.Figure, picture: Picture, chosen: ChosenAnswers) ->
     st.plotly_chart(figure, key=key, on_select=choose_it, selection_mode="points", **options)
 
 
-def draw_tables(tables: Sequence[Table]) -> None:
+def draw_tables(tables: Sequence[Table], chosen: ChosenAnswers) -> None:
     """Draw tables with buttons that save them."""
     for table in tables:
-        _PLACES[table.place](table)
+        _PLACES[table.place](table, chosen)
 
 
-def _open(table: Table) -> None:
+def save_table(table: Table, chosen: ChosenAnswers) -> None:
+    """Draw buttons that save a table; its caption says how many answers are unclear, as the page does."""
+    take_along(table._replace(caption=joined(table.caption, about_unclear(int(chosen.unclear.sum())))))
+
+
+def _open(table: Table, chosen: ChosenAnswers) -> None:
     _show(table)
-    take_along(table)
+    save_table(table, chosen)
 
 
-def _folded(table: Table) -> None:
+def _folded(table: Table, chosen: ChosenAnswers) -> None:
     folded = st.expander(f"Table: {table.heading}", key=f"table_{table.name}", on_change="rerun")
     if folded.open:
         with folded:
             _show(table)
-    take_along(table)
+    save_table(table, chosen)
 
 
 def _show(table: Table) -> None:
@@ -110,8 +129,8 @@ def _show(table: Table) -> None:
     st.caption(table.caption)
 
 
-def _file(table: Table) -> None:
+def _file(table: Table, _chosen: ChosenAnswers) -> None:
     save(f"{table.heading} as CSV", f"{table.name}.csv", partial(csv_table, table.frame))
 
 
-_PLACES: dict[str, Callable[[Table], None]] = {"open": _open, "folded": _folded, "file": _file}
+_PLACES: dict[str, Callable[[Table, ChosenAnswers], None]] = {"open": _open, "folded": _folded, "file": _file}
