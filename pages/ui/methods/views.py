@@ -14,7 +14,7 @@ from analysis import paper
 from analysis.answer_sets.sentences import joined
 from analysis.exports.tables import Table
 from analysis.methods import sentences
-from analysis.methods.comparison import ALL, RAUQ, name_of
+from analysis.methods.comparison import ALL, RAUQ, Paired, name_of
 from analysis.paper import Published
 from analysis.runs.methods import ASKABLE, about_unknown_methods, check_comparable, options_for
 from analysis.runs.opened import MOST_RANKED, MOST_SAMPLED, Run
@@ -22,7 +22,7 @@ from analysis.runs.own import row_of
 from analysis.runs.timings import Cost
 from analysis.views.all_views import OF_METHODS
 from analysis.views.methods import AGREEMENT, ERRORS, RANKING, Ranked
-from analysis.views.variants import ABLATIONS
+from analysis.views.variants import ABLATIONS, ALPHA
 from analysis.views.view import Picture
 from pages.ui.host import cache
 from pages.ui.methods import choices, collection
@@ -51,6 +51,7 @@ from pages.ui.shared.run_views.page import (
     openable,
     put,
     run_picker,
+    sentence,
     view_picker,
     write,
 )
@@ -153,14 +154,12 @@ def _ranking(chosen: Chosen) -> None:
     """Draw the table, RAUQ minus each other method, and on demand missing methods and published numbers."""
     seen = cache.seen(RANKING, chosen, chosen.choices)
     say(RANKING, seen, chosen)
-    own, long, *paired = RANKING.tables(seen)
-    _, *differences = RANKING.pictures(seen)
+    own, *others = RANKING.tables(seen)
     _methods(seen.result)
     st.caption(f"{_SIGNS} {own.caption}")
     save_table(own, chosen)
-    draw_tables([long], chosen)
-    for picture, table in zip(differences, paired, strict=True):
-        _differences(seen.result, picture, table, chosen)
+    if (paired := seen.result.paired) is not None:
+        _differences(paired, RANKING.pictures(seen)[-1], others[-1], chosen)
     missing_methods(chosen.run)
     published_beside(chosen, (one for one in paper.published_tables() if one.kind == "methods"))
 
@@ -181,11 +180,9 @@ def _methods(ranked: Ranked) -> None:
     )
 
 
-def _differences(ranked: Ranked, picture: Picture, table: Table, chosen: Chosen) -> None:
-    """Draw RAUQ minus each other method below what that says, which is in the figure's caption elsewhere."""
-    if ranked.paired is None:
-        return
-    headline, *more = sentences.paired_sentences(ranked.paired)
+def _differences(paired: Paired, picture: Picture, table: Table, chosen: Chosen) -> None:
+    """Draw RAUQ minus each other method below what that says, which reports have in the caption."""
+    headline, *more = sentences.paired_sentences(paired)
     st.header(headline.removesuffix("."), anchor=False)
     if more:
         st.caption(joined(*more))
@@ -224,6 +221,19 @@ def _passes(methods: Sequence[str]) -> Column:
     return Column(title="extra forward passes", values=passes, help=_PASSES)
 
 
+def _alpha(chosen: Chosen) -> None:
+    """Draw RAUQ from alpha 0 to 1 with other attention, what that says of each alpha, and the same in each group."""
+    seen = cache.seen(ALPHA, chosen, chosen.choices)
+    sentence(ALPHA.sentence(seen), chosen)
+    whole, *groups = ALPHA.pictures(seen)
+    draw_picture(whole, chosen)
+    st.text("\n".join(sentences.attention_sentences(seen.result)))
+    draw_tables(ALPHA.tables(seen), chosen)
+    if groups:
+        st.header("Each group", anchor=False)
+        draw_pictures(groups, chosen)
+
+
 def _agreement(chosen: Chosen) -> None:
     """Draw the answers on which RAUQ and another method disagree most, and the agreement of all methods."""
     seen = cache.seen(AGREEMENT, chosen, chosen.choices)
@@ -257,6 +267,7 @@ def _supervised(chosen: Chosen) -> None:
 _OWN = MappingProxyType[str, Callable[[Chosen], None]](
     {
         RANKING.id: _ranking,
+        ALPHA.id: _alpha,
         ABLATIONS.id: _ablations,
         AGREEMENT.id: _agreement,
         SUPERVISED: _supervised,
