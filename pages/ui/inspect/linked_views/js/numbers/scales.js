@@ -2,6 +2,14 @@
 
 import { clamp, shown } from "../../../../shared/js/numbers.js";
 
+const NARROW = 620; // pixels: below, names stand above the tracks instead of beside them
+const LEAST_CELL = 12;
+const TRACKS = [
+  { name: "attention", weight: 1 },
+  { name: "signal", weight: 0.85 },
+  { name: "confidence", weight: 1.25 },
+];
+
 // The columns of an answer, which run from right to left where it does: where a token's column is, and which is where.
 export function columnAxis({ direction }, area, cell, first = 0) {
   const end = area.x + area.width;
@@ -54,10 +62,6 @@ export function areas(values, colours) {
   return { scale: colours.diverging, share: (value) => (value - low) / span, label: (share) => shown(low + share * span, 2) };
 }
 
-const NARROW = 620; // pixels: below, names stand above the tracks instead of beside them
-
-const LEAST_CELL = 12;
-
 // The columns that fit, and the first of them: all where they fit, else a window over a long answer.
 export function columnsOf(canvas, data, view) {
   const narrow = canvas.clientWidth < NARROW;
@@ -69,12 +73,6 @@ export function columnsOf(canvas, data, view) {
   const first = clamp(view.first ?? 0, 0, count - shown);
   return { narrow, left, width, shown, first, cell: width / shown, all: count };
 }
-
-const TRACKS = [
-  { name: "attention", weight: 1 },
-  { name: "signal", weight: 0.85 },
-  { name: "confidence", weight: 1.25 },
-];
 
 export function placed(top, foot, gap) {
   const weight = TRACKS.reduce((sum, track) => sum + track.weight, 0);
