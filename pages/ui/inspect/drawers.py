@@ -36,9 +36,9 @@ from pages.ui.shared import model_form, selection, url_state
 from pages.ui.shared.errors import message_text, printable, show_error
 from pages.ui.shared.figure_export import buttons, format_picker, is_dark
 from pages.ui.shared.state import ATLAS
-from pages.ui.shared.url_state import LONGEST, RUN, VIEW
+from pages.ui.shared.url_state import CORRECT_ANSWER, LONGEST, RUN, SAID, VERDICT, VIEW
 from rauq.errors import RauqError
-from rauq.labels import lines, running, size
+from rauq.labels import lines, listed, running, size
 from rauq.recorded.scores import ReferenceScores
 from rauq.scoring.report import was_given
 from rauq.scoring.score import Score
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 OPEN = "drawer"  # key of the name of the drawer that is open
 REFERENCE, EXPORT = "reference", "export"
 _TRACE = "answer.safetensors"
+_SAID: Mapping[str, str] = MappingProxyType({VERDICT: "your verdict", CORRECT_ANSWER: "your correct answer"})
 _TYPES: Mapping[str, str] = MappingProxyType(
     {"safetensors": "application/octet-stream", "html": "text/html", "csv": "text/csv"}
 )
@@ -66,11 +67,13 @@ def drawer_links(name: str, trace: Trace) -> None:
     _drawer_button(EXPORT, "Export")
 
 
-def open_drawer(trace: Trace, score: Score, *, said: Callable[[], Statements], whole: Trace) -> None:
+def open_drawer(
+    trace: Trace, score: Score, *, said: Callable[[], Statements], whole: Trace, linked: Mapping[str, str]
+) -> None:
     """Draw the drawer that is open, if one is.
 
     `trace` includes the user's marks, `said` returns what the page says. A link leads to the `whole` answer, which has
-    the loop that `trace` may lack.
+    the loop that `trace` may lack; `linked` are its parameters for the user's verdict.
     """
     name = st.session_state.get(OPEN)
     if name not in {REFERENCE, EXPORT}:
@@ -80,13 +83,12 @@ def open_drawer(trace: Trace, score: Score, *, said: Callable[[], Statements], w
             _reference_panel(trace, score)
             added_heads_field()
         else:
-            _exports(trace, score, said, whole)
+            _copy_link(whole, linked)
+            _files(trace, score, said)
         st.button("Close", key="close_drawer", type="tertiary", on_click=_toggle, args=(name,))
 
 
-def _exports(trace: Trace, score: Score, said: Callable[[], Statements], whole: Trace) -> None:
-    st.markdown("**Copy link**")
-    _link(whole)
+def _files(trace: Trace, score: Score, said: Callable[[], Statements]) -> None:
     st.markdown("**Download**")
     _downloads(trace, score, said())
     st.markdown("**Python code that reproduces this score**")
@@ -112,14 +114,31 @@ def _drawer_button(name: str, label: str) -> None:
     st.button(label, key=f"drawer_{name}", **options)
 
 
-def _link(trace: Trace) -> None:
-    base = (st.context.url or "").rstrip("/")
-    address = base if base.endswith("/inspect") else f"{base}/inspect"
-    if (found := url_state.link(address, st.query_params.to_dict(), trace)) is None:
+def _copy_link(trace: Trace, linked: Mapping[str, str]) -> None:
+    st.markdown("**Copy link**")
+    if (found := _link(trace, linked)) is None:
         st.text(f"The link would exceed {LONGEST} characters. Download the trace and send that instead.")
     else:
-        st.caption(_about_link(found))
+        st.caption(f"{_about_link(found)} {_about_verdict(found, linked)}".rstrip())
         st.code(printable(found), language=None, wrap_lines=True)
+
+
+def _link(trace: Trace, linked: Mapping[str, str]) -> str | None:
+    """Return the link to an answer; a typed correct answer is left out where the prompt would have no room for it."""
+    base = (st.context.url or "").rstrip("/")
+    address = base if base.endswith("/inspect") else f"{base}/inspect"
+    query = {name: text for name, text in st.query_params.to_dict().items() if name not in SAID}
+    shorter = {name: text for name, text in linked.items() if name != CORRECT_ANSWER}
+    links = [url_state.link(address, {**query, **said}, trace) for said in (linked, shorter)]
+    return max(filter(None, links), key=lambda link: f"{url_state.PROMPT}=" in link, default=None)
+
+
+def _about_verdict(link: str, linked: Mapping[str, str]) -> str:
+    """Say that a link contains the user's verdict and correct answer, or that there is no room for the latter."""
+    carried = [words for name, words in _SAID.items() if name in linked and f"{name}=" in link]
+    left_out = CORRECT_ANSWER in linked and f"{CORRECT_ANSWER}=" not in link
+    contains = f"It contains {listed(carried)}." if carried else ""
+    return " ".join(filter(None, (contains, "Your correct answer is too long for it." if left_out else "")))
 
 
 def _about_link(found: str) -> str:

@@ -34,13 +34,21 @@ from pages.ui.inspect.reference import Reference, finish_reference, judged_paylo
 from pages.ui.inspect.remedies import has_template, offer_remedies
 from pages.ui.inspect.settings import more_attention, offer_surprisal, scoring_drawer, take_more_attention
 from pages.ui.inspect.statements import statements
-from pages.ui.inspect.verdict import apply_event, known_verdict, verdict_payload
+from pages.ui.inspect.verdict import (
+    NOTHING,
+    Own,
+    apply_event,
+    known_verdict,
+    linked_verdict,
+    said_in_link,
+    verdict_payload,
+)
 from pages.ui.shared import answers, selection, state, url_state
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import printable, show_error
 from pages.ui.shared.measure import scored as measured
 from pages.ui.shared.model_form import chosen_model, model_details
-from pages.ui.shared.url_state import ASKS, EXAMPLE, FROM, KEPT, NUMBER, OF_RUN, PROMPT, RUN, Asked
+from pages.ui.shared.url_state import ASKS, EXAMPLE, FROM, KEPT, NUMBER, OF_RUN, PROMPT, RUN, SAID, Asked
 from rauq.checkpoints.kinds import find_preset
 from rauq.checkpoints.named import find_named
 from rauq.errors import RauqError
@@ -61,7 +69,7 @@ class Shown:
     """The answer that the page shows: `name` identifies it, `note` says what to look for.
 
     `recorded`: what is known of a recorded one. `loop`: whether it ends in a loop. `whole`: the answer with its loop,
-    where `trace` lacks it.
+    where `trace` lacks it. `linked`: what the link that led to it says of it.
     """
 
     name: str
@@ -70,6 +78,7 @@ class Shown:
     recorded: Recorded | None = None
     loop: Loop = NO_LOOP
     whole: Trace | None = None
+    linked: Own = NOTHING
 
     @property
     def view(self) -> str:
@@ -90,13 +99,13 @@ def inspect_page() -> None:
     """Draw the page: the answer comes before the form, since users look for it first."""
     require_shell(PAGE)
     url_state.restore_url(PAGE)
-    url_state.hold((KEPT, EXAMPLE, *OF_RUN, *ASKS))
+    url_state.hold((KEPT, EXAMPLE, *OF_RUN, *ASKS, *SAID))
     form.set_defaults()
     job: Job | None = st.session_state.get(state.JOB)
     live_job = job if job is not None and job.live else None  # read once: a job that ends now is left to the next run
     found, damage = None, None
     try:
-        found = _looped(current())
+        found = _as_asked(current())
     except RauqError as error:
         damage = error
     scored = None if found is None else _scored(found)
@@ -128,12 +137,13 @@ def inspect_page() -> None:
             finish_reference(scored.shown.trace, scored.score)
 
 
-def _looped(shown: Shown | None) -> Shown | None:
-    """The same answer, without its loop where that is asked for."""
+def _as_asked(shown: Shown | None) -> Shown | None:
+    """The same answer, without its loop where that is asked for, and with what a link says of it."""
     if shown is None:
         return None
     trace, loop = looped(shown.trace)
-    return replace(shown, trace=trace, loop=loop, whole=shown.trace if loop.left_out else None)
+    whole = shown.trace if loop.left_out else None
+    return replace(shown, trace=trace, loop=loop, whole=whole, linked=linked_verdict(shown.trace))
 
 
 def _scored(shown: Shown) -> Scored:
@@ -194,7 +204,8 @@ def _bar(scored: Scored | None, request: Request, *, live: Job | None) -> DeltaG
     if scored and scored.score and not live:
         marked, said = _marked(scored.shown), partial(_said, scored.shown, scored.score)
         whole = replace(scored.shown.whole or marked, wrong=marked.wrong)
-        open_drawer(marked, scored.score, said=said, whole=whole)
+        linked = said_in_link(scored.shown.name, whole, scored.shown.linked)
+        open_drawer(marked, scored.score, said=said, whole=whole, linked=linked)
     return count
 
 
@@ -203,7 +214,7 @@ def _marked(shown: Shown) -> Trace:
 
 
 def _said(shown: Shown, score: Score) -> Statements:
-    verdict = known_verdict(shown.name, shown.trace, shown.recorded)
+    verdict = known_verdict(shown.name, shown.trace, shown.recorded, shown.linked)
     return statements(shown.trace, score, reference(shown.trace, score), verdict, loop=shown.loop)
 
 
@@ -387,7 +398,7 @@ def show_answer(shown: Shown, score: Score) -> None:
     wrong = state.wrong_tokens(shown.trace)
     found = reference(shown.trace, score)
     best = separates_best(score, shown.trace, found.scores)
-    said = known_verdict(shown.name, shown.trace, shown.recorded)
+    said = known_verdict(shown.name, shown.trace, shown.recorded, shown.linked)
     own = {"verdict": verdict_payload(said), "ours": added_heads_line(shown.trace) or ""}
     data = payload(shown.trace, score, words(shown.trace, score, shown.note)) | {
         "judged": judged_payload(shown.trace, score, found) | own,
@@ -414,7 +425,7 @@ def _linked(shown: Shown, score: Score, data: Mapping[str, Any], found: Referenc
         view=lambda event: _apply_selection(shown, event),
         branch=_for(shown, lambda event: st.session_state.update({_BRANCH: event["token"]})),
         offer=_for(shown, lambda _: take_more_attention(shown.trace, score)),
-        judge=_for(shown, lambda event: apply_event(shown.name, event)),
+        judge=_for(shown, lambda event: apply_event(shown.name, event, shown.linked)),
         go_on=_for(shown, lambda event: start_branch(shown.name, shown.trace, event["token"], event["choice"])),
         other_answer=_for(shown, lambda event: act_on_branch(event["act"])),
     )
