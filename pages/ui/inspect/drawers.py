@@ -18,6 +18,7 @@ from analysis.one_answer.statements import Statements
 from pages.ui.host import hosting, jobs
 from pages.ui.host.store import MOST_ANSWERS_BYTES
 from pages.ui.inspect.added_heads import added_heads_field
+from pages.ui.inspect.closing import OPEN, close_outside, drawer_of, toggle
 from pages.ui.inspect.reference import (
     TABLE,
     UNDEFINED,
@@ -47,7 +48,6 @@ from rauq.trace.trace import Trace
 if TYPE_CHECKING:
     from pathlib import Path
 
-OPEN = "drawer"  # key of the name of the drawer that is open
 REFERENCE, EXPORT = "reference", "export"
 _TRACE = "answer.safetensors"
 _SAID: Mapping[str, str] = MappingProxyType({VERDICT: "your verdict", CORRECT_ANSWER: "your correct answer"})
@@ -61,10 +61,12 @@ def drawer_links(name: str, trace: Trace) -> None:
 
     Not popovers: one that runs the page when it closes brings it back to this page after a click on another one.
     """
-    _drawer_button(REFERENCE, "Reference")
+    is_open = drawer_of(name)
+    _drawer_button(REFERENCE, "Reference", is_open=is_open == REFERENCE)
     query = url_state.comparing(name, trace.wrong)
     st.page_link("pages/compare.py", label="Compare", query_params=query, width="content")
-    _drawer_button(EXPORT, "Export")
+    _drawer_button(EXPORT, "Export", is_open=is_open == EXPORT)
+    close_outside((REFERENCE, EXPORT), is_open)
 
 
 def open_drawer(
@@ -85,7 +87,7 @@ def open_drawer(
         else:
             _copy_link(whole, linked)
             _files(trace, score, said)
-        st.button("Close", key="close_drawer", type="tertiary", on_click=_toggle, args=(name,))
+        st.button("Close", key="close_drawer", type="tertiary", on_click=toggle, args=(name,))
 
 
 def _files(trace: Trace, score: Score, said: Callable[[], Statements]) -> None:
@@ -103,14 +105,9 @@ def print_figures(trace: Trace, score: Score) -> None:
             _figures(trace, score)
 
 
-def _toggle(name: str) -> None:
-    st.session_state[OPEN] = None if st.session_state.get(OPEN) == name else name
-
-
-def _drawer_button(name: str, label: str) -> None:
-    is_open = st.session_state.get(OPEN) == name
+def _drawer_button(name: str, label: str, *, is_open: bool) -> None:
     icon = f":material/expand_{'less' if is_open else 'more'}:"
-    options: dict[str, Any] = {"icon": icon, "icon_position": "right", "on_click": _toggle, "args": (name,)}
+    options: dict[str, Any] = {"icon": icon, "icon_position": "right", "on_click": toggle, "args": (name,)}
     st.button(label, key=f"drawer_{name}", **options)
 
 

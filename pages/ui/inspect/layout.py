@@ -25,8 +25,9 @@ from pages.ui.inspect.branch import (
     start_branch,
     stop_branch,
 )
+from pages.ui.inspect.closing import OPEN
 from pages.ui.inspect.conversation import follow_up
-from pages.ui.inspect.drawers import EXPORT, OPEN, drawer_links, open_drawer, print_figures
+from pages.ui.inspect.drawers import EXPORT, drawer_links, open_drawer, print_figures
 from pages.ui.inspect.form import EXAMPLES, run, show_messages, take, task_name
 from pages.ui.inspect.linked_views import live_views, payload, show_views
 from pages.ui.inspect.loop import NO_LOOP, Loop, is_left_out, loop_line, looped

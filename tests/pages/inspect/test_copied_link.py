@@ -6,7 +6,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from pages.ui.host.store import store
-from pages.ui.inspect.drawers import EXPORT, OPEN
+from pages.ui.inspect.closing import OPEN
+from pages.ui.inspect.drawers import EXPORT
 from pages.ui.inspect.verdict import NOTHING
 from pages.ui.shared import state
 from pages.ui.shared.url_state import LONGEST

@@ -6,7 +6,8 @@ import io
 import pytest
 import streamlit as st
 
-from pages.ui.inspect.drawers import EXPORT, OPEN
+from pages.ui.inspect.closing import OPEN
+from pages.ui.inspect.drawers import EXPORT
 from tests.pages.comparing import FIRST, kept, open_compare
 from tests.pages.reading import choose
 from tests.pages.runs_page import open_form, upload
