@@ -18,6 +18,7 @@ from analysis.one_answer.statements import Statements
 from pages.ui.host import hosting, jobs
 from pages.ui.host.store import MOST_ANSWERS_BYTES
 from pages.ui.inspect.added_heads import added_heads_field
+from pages.ui.inspect.answer_view import AnswerView
 from pages.ui.inspect.closing import OPEN, close_outside, drawer_of, toggle
 from pages.ui.inspect.reference import (
     TABLE,
@@ -33,6 +34,7 @@ from pages.ui.inspect.reference import (
     share_near,
     table,
 )
+from pages.ui.inspect.verdict import said_in_link
 from pages.ui.shared import model_form, selection, url_state
 from pages.ui.shared.errors import message_text, printable, show_error
 from pages.ui.shared.figure_export import buttons, format_picker, is_dark
@@ -56,43 +58,38 @@ _TYPES: Mapping[str, str] = MappingProxyType(
 )
 
 
-def drawer_links(name: str, trace: Trace) -> None:
+def drawer_links(view: AnswerView) -> None:
     """Draw what opens the drawers, and the way to Compare with this answer as A.
 
     Not popovers: one that runs the page when it closes brings it back to this page after a click on another one.
     """
+    name = view.shown.name
     is_open = drawer_of(name)
     _drawer_button(REFERENCE, "Reference", is_open=is_open == REFERENCE)
-    query = url_state.comparing(name, trace.wrong)
+    query = url_state.comparing(name, view.marked.wrong)
     st.page_link("pages/compare.py", label="Compare", query_params=query, width="content")
     _drawer_button(EXPORT, "Export", is_open=is_open == EXPORT)
     close_outside((REFERENCE, EXPORT), is_open)
 
 
-def open_drawer(
-    trace: Trace, score: Score, *, said: Callable[[], Statements], whole: Trace, linked: Mapping[str, str]
-) -> None:
-    """Draw the drawer that is open, if one is.
-
-    `trace` includes the user's marks, `said` returns what the page says. A link leads to the `whole` answer, which has
-    the loop that `trace` may lack; `linked` are its parameters for the user's verdict.
-    """
+def open_drawer(view: AnswerView) -> None:
+    """Draw the drawer that is open, if one is."""
     name = st.session_state.get(OPEN)
     if name not in {REFERENCE, EXPORT}:
         return
     with st.container(key="open_drawer"):
         if name == REFERENCE:
-            _reference_panel(trace, score)
+            _reference_panel(view.marked, view.score)
             added_heads_field()
         else:
-            _copy_link(whole, linked)
-            _files(trace, score, said)
+            _copy_link(view.whole, said_in_link(view.shown.name, view.whole, view.shown.linked))
+            _files(view.marked, view.score, view.statements)
         st.button("Close", key="close_drawer", type="tertiary", on_click=toggle, args=(name,))
 
 
-def _files(trace: Trace, score: Score, said: Callable[[], Statements]) -> None:
+def _files(trace: Trace, score: Score, said: Statements) -> None:
     st.markdown("**Download**")
-    _downloads(trace, score, said())
+    _downloads(trace, score, said)
     st.markdown("**Python code that reproduces this score**")
     _python(trace, score)
 
