@@ -18,7 +18,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check image-check robustness check weight format bench bench-coverage bench-suite bench-written bench-peers atlas chromium clean
+.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check image-check robustness check check-js weight format bench bench-coverage bench-suite bench-written bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,10 @@ check: setup ## Formatting, lint, types, imports
 	$(RUN) ruff check .
 	$(RUN) mypy $(TYPED)
 	$(VENV)/bin/lint-imports --no-cache --no-logo
+
+check-js: ## Undeclared and unused names in the scripts of the pages, and wrong arguments; needs npm
+	@command -v npx >/dev/null || { echo "make: check-js needs npm. Install it (Debian: apt-get install npm), then run make check-js again." >&2; exit 1; }
+	npx --yes --package typescript@6.0.3 tsc --project jsconfig.json
 
 weight: setup ## Count the product's modules and lines of code
 	$(VENV)/bin/python .ci/weight.py

@@ -10,6 +10,7 @@ import rauq
 from benchmarks.support.browser import open_drawer
 from rauq.recorded.answers import find_recorded
 from tests.browser.inspecting import PROMPT, ask, click_cell, expect_selected, rested
+from tests.browser.typing import enter
 from tests.traces import as_lig
 
 
@@ -52,6 +53,41 @@ def test_a_copied_link_opens_the_answer_and_where_that_is_gone_asks_before_it_ru
     expect(page.locator(".headline")).to_have_text(headline)
     expect(page.locator(".token").nth(2)).to_have_attribute("aria-pressed", "true")
     assert "Gliwice" not in page.url
+
+
+def copied_link(page):
+    """The link of the panel Export, which is opened for it."""
+    open_drawer(page, "drawer_export")
+    expect(page.locator(".st-key-open_drawer code").first).to_contain_text("http")
+    return page.locator(".st-key-open_drawer code").first.inner_text()
+
+
+def test_a_copied_link_carries_the_users_verdict_which_whoever_opens_it_may_change(page, server):
+    ask(page, server)
+    enter(page.get_by_label("Correct answer", exact=True), "Poland & <b>")
+    page.keyboard.press("Enter")
+    expect(page.locator(".correct-answer")).to_have_text("Correct answer: Poland & <b>")
+    page.locator(".overrule button", has_text=re.compile("^Correct$")).click()
+    expect(page.locator(".verdict-source")).to_have_text("Verdict: set by you.")
+    rested(page)
+    assert "verdict=" not in page.url
+    link = copied_link(page)
+    with page.context.browser.new_context() as context:
+        other = context.new_page()
+        other.goto(link)
+        rested(other)
+        expect(other.locator(".badge")).to_have_text("\u2713 Correct")
+        expect(other.locator(".verdict-source")).to_have_text("Verdict: set in the link.")
+        expect(other.locator(".correct-answer")).to_have_text("Correct answer: Poland & <b>")
+        other.reload()
+        rested(other)
+        expect(other.locator(".verdict-source")).to_have_text("Verdict: set in the link.")
+        other.locator(".overrule button", has_text=re.compile("^Incorrect$")).click()
+        expect(other.locator(".verdict-source")).to_have_text("Verdict: set by you.")
+        rested(other)
+        assert "verdict=" not in other.url
+        expect(other.locator(".correct-answer")).to_have_text("Correct answer: Poland & <b>")
+        assert re.search(r"verdict=incorrect\.", copied_link(other))
 
 
 LOOPING = "no no no no no no"  # the embedded model repeats it from token 5 on

@@ -1,35 +1,50 @@
-"""Every popover of every page opens beside its button, closes by Escape and by a click outside, and returns the focus.
+"""What opens over a page opens beside its button, closes by Escape and by a click outside, and returns the focus.
 
-Pages are those of the navigation, and popovers those that they show.
+Pages are those of the navigation. What opens is Streamlit's popovers and the drawers of Inspect, which are containers
+that a rule of page.css lays over the page: each is behind a button that says whether it is open.
 """
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
-from benchmarks.support.browser import wait_until_idle
+from benchmarks.support.browser import open_drawer, wait_until_idle
+from tests.browser.inspecting import go_to, rested
 from tests.browser.test_typing import at
 
 PAGES = Path(__file__).parents[2] / "pages"
 BEHIND_A_CHOICE = 1  # "Undo all corrections" is there once a verdict was corrected
 SHARED = 1  # the filters of answers are drawn by one call on Answer sets and on Methods
-_BUTTONS = "[data-testid=stPopoverButton]:visible"
+# By keys: the link to a document is always there, and nothing of the last is seen.
+OVER_THE_PAGE = {"open_drawer", "help", "closing"}
+_BUTTONS = "[data-testid=stMain] button[aria-expanded]:not([aria-haspopup=listbox]):visible"
+_SILENT = "[class*=st-key-drawer_] button:not([aria-expanded])"
+_BODIES = "[data-testid=stPopoverBody], .st-key-open_drawer"
+_DRAWS = {"popover", "_drawer_button"}
 _INSIDE = "input, textarea, button, [tabindex='0']"
 _NEAR = 12  # pixels between a button and what it opens
 # The key that the code gives to the nearest widget around an element; one without has its text.
-_KEY = """button => [...button.closest("[class*=st-key-]:has(> [data-testid=stPopover])")?.classList ?? []].find(
-  (name) => name.startsWith("st-key-")) ?? button.innerText"""
+_KEY = """button => [
+  ...button.closest("[class*=st-key-]:has(> [data-testid=stPopover]), [class*=st-key-drawer_]")?.classList ?? []
+].find((name) => name.startsWith("st-key-")) ?? button.innerText"""
 
 
 def popovers_in_code():
-    """How many times the code of the pages draws one."""
+    """How many times the code of the pages draws one, or a drawer."""
     return sum(
-        isinstance(node, ast.Attribute) and node.attr == "popover"
+        isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _DRAWS
         for path in PAGES.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     )
+
+
+def test_what_a_style_lays_over_the_page_is_known_to_this_law():
+    style = (PAGES / "ui" / "shared" / "page.css").read_text(encoding="utf-8")
+    rules = re.findall(r"([^{}]*)\{[^{}]*position: (?:absolute|fixed)", style)
+    assert {key for selector in rules for key in re.findall(r"st-key-(\w+)", selector)} == OVER_THE_PAGE
 
 
 def opened(page, button):
@@ -37,7 +52,7 @@ def opened(page, button):
     button.click()
     wait_until_idle(page)
     expect(button).to_have_attribute("aria-expanded", "true")
-    body = page.get_by_test_id("stPopoverBody")
+    body = page.locator(_BODIES)
     expect(body).to_have_count(1)
     return body
 
@@ -53,10 +68,16 @@ def is_beside(button, body):
     return -_NEAR <= gap <= _NEAR and overlap > 0 and inside
 
 
+def anchor_of(button):
+    """What stands beside the content: the button, or the row of links with the button of a drawer, which may wrap."""
+    is_drawer = button.evaluate(_KEY).startswith("st-key-drawer_")
+    return button.page.locator(".st-key-links") if is_drawer else button
+
+
 def try_popover(page, button):
     name = button.inner_text()
     body = opened(page, button)
-    assert is_beside(button, body), name
+    assert is_beside(anchor_of(button), body), name
     body.locator(_INSIDE).first.focus()
     page.keyboard.press("Escape")
     expect(body).to_have_count(0)
@@ -84,8 +105,54 @@ def test_every_popover_of_every_page_opens_and_closes_as_expected(page, server, 
     tried = set()
     for address in [link.get_attribute("href") for link in page.get_by_test_id("stTopNavLink").all()]:
         at(page, address)
+        expect(page.locator(_SILENT)).to_have_count(0)
         for place in range(page.locator(_BUTTONS).count()):
             button = page.locator(_BUTTONS).nth(place)
             tried.add((address, button.evaluate(_KEY)))
             try_popover(page, button)
     assert len(tried) == popovers_in_code() - BEHIND_A_CHOICE + SHARED, sorted(tried)
+
+
+def test_a_drawer_is_closed_where_another_answer_or_page_is_shown(page, server):
+    page.goto(f"{server}/inspect?example=canberra")
+    rested(page)
+    drawer, button = page.locator(".st-key-open_drawer"), page.locator(".st-key-drawer_export button")
+    open_drawer(page, "drawer_export")
+    expect(drawer).to_be_visible()
+    wait_until_idle(page)
+    go_to(page, "Learn")
+    expect(page.get_by_role("main").get_by_role("heading").first).to_be_visible()
+    wait_until_idle(page)
+    go_to(page, "Inspect")
+    rested(page)
+    expect(button).to_have_attribute("aria-expanded", "false")
+    expect(drawer).to_have_count(0)
+    page.goto(f"{server}/inspect?prompt=Q: Where is Oslo?%0AA:&max_new_tokens=5")
+    page.locator(".st-key-run_link button").click()
+    rested(page)
+    button.click()
+    expect(drawer).to_be_visible()
+    wait_until_idle(page)
+    before = page.url
+    page.keyboard.press("ControlOrMeta+Enter")
+    expect(page).not_to_have_url(before)
+    rested(page)
+    expect(button).to_have_attribute("aria-expanded", "false")
+    expect(drawer).to_have_count(0)
+
+
+def test_escape_closes_what_is_in_front_of_a_drawer_first(page, server):
+    page.goto(f"{server}/inspect?example=canberra")
+    rested(page)
+    open_drawer(page, "drawer_reference")
+    drawer, choices = page.locator(".st-key-open_drawer"), page.get_by_role("listbox")
+    expect(drawer).to_be_visible()
+    wait_until_idle(page)
+    drawer.get_by_role("combobox").first.click()
+    expect(choices).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(choices).to_have_count(0)
+    expect(drawer).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(drawer).to_have_count(0)
+    expect(page.locator(".st-key-drawer_reference button")).to_be_focused()

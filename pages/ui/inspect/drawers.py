@@ -18,6 +18,8 @@ from analysis.one_answer.statements import Statements
 from pages.ui.host import hosting, jobs
 from pages.ui.host.store import MOST_ANSWERS_BYTES
 from pages.ui.inspect.added_heads import added_heads_field
+from pages.ui.inspect.answer_view import AnswerView
+from pages.ui.inspect.closing import OPEN, close_outside, drawer_of, toggle
 from pages.ui.inspect.reference import (
     TABLE,
     UNDEFINED,
@@ -32,13 +34,14 @@ from pages.ui.inspect.reference import (
     share_near,
     table,
 )
+from pages.ui.inspect.verdict import said_in_link
 from pages.ui.shared import model_form, selection, url_state
 from pages.ui.shared.errors import message_text, printable, show_error
 from pages.ui.shared.figure_export import buttons, format_picker, is_dark
 from pages.ui.shared.state import ATLAS
-from pages.ui.shared.url_state import LONGEST, RUN, VIEW
+from pages.ui.shared.url_state import CORRECT_ANSWER, LONGEST, RUN, SAID, VERDICT, VIEW
 from rauq.errors import RauqError
-from rauq.labels import lines, running, size
+from rauq.labels import lines, listed, running, size
 from rauq.recorded.scores import ReferenceScores
 from rauq.scoring.report import was_given
 from rauq.scoring.score import Score
@@ -47,48 +50,46 @@ from rauq.trace.trace import Trace
 if TYPE_CHECKING:
     from pathlib import Path
 
-OPEN = "drawer"  # key of the name of the drawer that is open
 REFERENCE, EXPORT = "reference", "export"
 _TRACE = "answer.safetensors"
+_SAID: Mapping[str, str] = MappingProxyType({VERDICT: "your verdict", CORRECT_ANSWER: "your correct answer"})
 _TYPES: Mapping[str, str] = MappingProxyType(
     {"safetensors": "application/octet-stream", "html": "text/html", "csv": "text/csv"}
 )
 
 
-def drawer_links(name: str, trace: Trace) -> None:
+def drawer_links(view: AnswerView) -> None:
     """Draw what opens the drawers, and the way to Compare with this answer as A.
 
     Not popovers: one that runs the page when it closes brings it back to this page after a click on another one.
     """
-    _drawer_button(REFERENCE, "Reference")
-    query = url_state.comparing(name, trace.wrong)
+    name = view.shown.name
+    is_open = drawer_of(name)
+    _drawer_button(REFERENCE, "Reference", is_open=is_open == REFERENCE)
+    query = url_state.comparing(name, view.marked.wrong)
     st.page_link("pages/compare.py", label="Compare", query_params=query, width="content")
-    _drawer_button(EXPORT, "Export")
+    _drawer_button(EXPORT, "Export", is_open=is_open == EXPORT)
+    close_outside((REFERENCE, EXPORT), is_open)
 
 
-def open_drawer(trace: Trace, score: Score, *, said: Callable[[], Statements], whole: Trace) -> None:
-    """Draw the drawer that is open, if one is.
-
-    `trace` includes the user's marks, `said` returns what the page says. A link leads to the `whole` answer, which has
-    the loop that `trace` may lack.
-    """
+def open_drawer(view: AnswerView) -> None:
+    """Draw the drawer that is open, if one is."""
     name = st.session_state.get(OPEN)
     if name not in {REFERENCE, EXPORT}:
         return
     with st.container(key="open_drawer"):
         if name == REFERENCE:
-            _reference_panel(trace, score)
+            _reference_panel(view.marked, view.score)
             added_heads_field()
         else:
-            _exports(trace, score, said, whole)
-        st.button("Close", key="close_drawer", type="tertiary", on_click=_toggle, args=(name,))
+            _copy_link(view.whole, said_in_link(view.shown.name, view.whole, view.shown.linked))
+            _files(view.marked, view.score, view.statements)
+        st.button("Close", key="close_drawer", type="tertiary", on_click=toggle, args=(name,))
 
 
-def _exports(trace: Trace, score: Score, said: Callable[[], Statements], whole: Trace) -> None:
-    st.markdown("**Copy link**")
-    _link(whole)
+def _files(trace: Trace, score: Score, said: Statements) -> None:
     st.markdown("**Download**")
-    _downloads(trace, score, said())
+    _downloads(trace, score, said)
     st.markdown("**Python code that reproduces this score**")
     _python(trace, score)
 
@@ -101,25 +102,37 @@ def print_figures(trace: Trace, score: Score) -> None:
             _figures(trace, score)
 
 
-def _toggle(name: str) -> None:
-    st.session_state[OPEN] = None if st.session_state.get(OPEN) == name else name
-
-
-def _drawer_button(name: str, label: str) -> None:
-    is_open = st.session_state.get(OPEN) == name
+def _drawer_button(name: str, label: str, *, is_open: bool) -> None:
     icon = f":material/expand_{'less' if is_open else 'more'}:"
-    options: dict[str, Any] = {"icon": icon, "icon_position": "right", "on_click": _toggle, "args": (name,)}
+    options: dict[str, Any] = {"icon": icon, "icon_position": "right", "on_click": toggle, "args": (name,)}
     st.button(label, key=f"drawer_{name}", **options)
 
 
-def _link(trace: Trace) -> None:
-    base = (st.context.url or "").rstrip("/")
-    address = base if base.endswith("/inspect") else f"{base}/inspect"
-    if (found := url_state.link(address, st.query_params.to_dict(), trace)) is None:
+def _copy_link(trace: Trace, linked: Mapping[str, str]) -> None:
+    st.markdown("**Copy link**")
+    if (found := _link(trace, linked)) is None:
         st.text(f"The link would exceed {LONGEST} characters. Download the trace and send that instead.")
     else:
-        st.caption(_about_link(found))
+        st.caption(f"{_about_link(found)} {_about_verdict(found, linked)}".rstrip())
         st.code(printable(found), language=None, wrap_lines=True)
+
+
+def _link(trace: Trace, linked: Mapping[str, str]) -> str | None:
+    """Return the link to an answer; a typed correct answer is left out where the prompt would have no room for it."""
+    base = (st.context.url or "").rstrip("/")
+    address = base if base.endswith("/inspect") else f"{base}/inspect"
+    query = {name: text for name, text in st.query_params.to_dict().items() if name not in SAID}
+    shorter = {name: text for name, text in linked.items() if name != CORRECT_ANSWER}
+    links = [url_state.link(address, {**query, **said}, trace) for said in (linked, shorter)]
+    return max(filter(None, links), key=lambda link: f"{url_state.PROMPT}=" in link, default=None)
+
+
+def _about_verdict(link: str, linked: Mapping[str, str]) -> str:
+    """Say that a link contains the user's verdict and correct answer, or that there is no room for the latter."""
+    carried = [words for name, words in _SAID.items() if name in linked and f"{name}=" in link]
+    left_out = CORRECT_ANSWER in linked and f"{CORRECT_ANSWER}=" not in link
+    contains = f"It contains {listed(carried)}." if carried else ""
+    return " ".join(filter(None, (contains, "Your correct answer is too long for it." if left_out else "")))
 
 
 def _about_link(found: str) -> str:

@@ -2,19 +2,17 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from analysis.one_answer.statements import Statements
 from pages.ui.host import hosting
 from pages.ui.host.jobs import Job, Request, poll_seconds
 from pages.ui.host.store import store
 from pages.ui.inspect import form, own_job
-from pages.ui.inspect.added_heads import added_heads_line
+from pages.ui.inspect.answer_view import AnswerView, Shown, view_of
 from pages.ui.inspect.branch import (
     act_on_branch,
     branch_job,
@@ -25,30 +23,31 @@ from pages.ui.inspect.branch import (
     start_branch,
     stop_branch,
 )
+from pages.ui.inspect.closing import OPEN
 from pages.ui.inspect.conversation import follow_up
-from pages.ui.inspect.drawers import EXPORT, OPEN, drawer_links, open_drawer, print_figures
+from pages.ui.inspect.drawers import EXPORT, drawer_links, open_drawer, print_figures
 from pages.ui.inspect.form import EXAMPLES, run, show_messages, take, task_name
-from pages.ui.inspect.linked_views import live_views, payload, show_views
-from pages.ui.inspect.loop import NO_LOOP, Loop, is_left_out, loop_line, looped
-from pages.ui.inspect.reference import Reference, finish_reference, judged_payload, reference, separates_best
+from pages.ui.inspect.linked_views import live_views, show_views
+from pages.ui.inspect.loop import is_left_out, loop_line, looped
+from pages.ui.inspect.reference import finish_reference
 from pages.ui.inspect.remedies import has_template, offer_remedies
-from pages.ui.inspect.settings import more_attention, offer_surprisal, scoring_drawer, take_more_attention
-from pages.ui.inspect.statements import statements
-from pages.ui.inspect.verdict import apply_event, known_verdict, verdict_payload
+from pages.ui.inspect.settings import offer_surprisal, scoring_drawer, take_more_attention
+from pages.ui.inspect.verdict import (
+    apply_event,
+    linked_verdict,
+)
 from pages.ui.shared import answers, selection, state, url_state
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import printable, show_error
 from pages.ui.shared.measure import scored as measured
 from pages.ui.shared.model_form import chosen_model, model_details
-from pages.ui.shared.url_state import ASKS, EXAMPLE, FROM, KEPT, NUMBER, OF_RUN, PROMPT, RUN, Asked
+from pages.ui.shared.url_state import ASKS, EXAMPLE, FROM, KEPT, NUMBER, OF_RUN, PROMPT, RUN, SAID, Asked
 from rauq.checkpoints.kinds import find_preset
 from rauq.checkpoints.named import find_named
 from rauq.errors import RauqError
 from rauq.labels import running, shortened
-from rauq.recorded.answers import Recorded
-from rauq.scoring.report import Words, words
+from rauq.scoring.report import Words
 from rauq.scoring.score import Score
-from rauq.scoring.shown import show_head
 from rauq.trace.trace import Kind, Trace
 
 PAGE = "inspect"
@@ -56,33 +55,12 @@ _LONGEST_PROMPT = 80  # characters, where a prompt is only named
 _BRANCH_SECONDS = 0.5  # between two looks at a branch that is being generated
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shown:
-    """The answer that the page shows: `name` identifies it, `note` says what to look for.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Opened:
+    """The answer to show, if any, and its view, or why there is none; while a job runs there is no view."""
 
-    `recorded`: what is known of a recorded one. `loop`: whether it ends in a loop. `whole`: the answer with its loop,
-    where `trace` lacks it.
-    """
-
-    name: str
-    trace: Trace
-    note: str = ""
-    recorded: Recorded | None = None
-    loop: Loop = NO_LOOP
-    whole: Trace | None = None
-
-    @property
-    def view(self) -> str:
-        """What the browser calls it: without its loop it has other tokens, so that it is another answer there."""
-        return f"{self.name}, without its loop" if self.loop.left_out else self.name
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scored:
-    """An answer to show with its score, or with why it has none."""
-
-    shown: Shown
-    score: Score | None
+    shown: Shown | None = None
+    view: AnswerView | None = None
     problem: RauqError | None = None
 
 
@@ -90,16 +68,11 @@ def inspect_page() -> None:
     """Draw the page: the answer comes before the form, since users look for it first."""
     require_shell(PAGE)
     url_state.restore_url(PAGE)
-    url_state.hold((KEPT, EXAMPLE, *OF_RUN, *ASKS))
+    url_state.hold((KEPT, EXAMPLE, *OF_RUN, *ASKS, *SAID))
     form.set_defaults()
     job: Job | None = st.session_state.get(state.JOB)
     live_job = job if job is not None and job.live else None  # read once: a job that ends now is left to the next run
-    found, damage = None, None
-    try:
-        found = _looped(current())
-    except RauqError as error:
-        damage = error
-    scored = None if found is None else _scored(found)
+    opened = _opened(live=live_job is not None)
     request = form.current_request()
     refusal = job.error if job is not None and job.request == request else None  # else it may have been fixed since
     bar = st.container(key="inspect_bar", gap="small")
@@ -107,42 +80,45 @@ def inspect_page() -> None:
         stop_branch()  # it would be ahead of the new answer, and out of sight
         follow(live_job)
     else:
-        own_job.offer_other()
-        for problem in filter(None, (refusal, damage)):
-            show_error(problem)
-        if refusal and found:
-            _say_earlier(request, found.trace)
-        elif found:
-            _say_other(request, found.whole or found.trace)
-        _main(scored, request, is_new=job is None)
+        _main(opened, request, refusal, is_new=job is None)
     with bar:
-        count = _bar(scored, request, live=live_job)
+        count = _bar(opened, request, live=live_job)
     own_job.remember()
     state.show_notices()
     url_state.remember(PAGE)
     if not live_job:
-        with count:  # last, since it may load the model
-            trace = found.trace if found else None
-            form.token_count(request, trace, shown_error=refusal, may_load=found is not None)
-        if scored and scored.score:
-            finish_reference(scored.shown.trace, scored.score)
+        with count:
+            _finish(opened, request, refusal)
 
 
-def _looped(shown: Shown | None) -> Shown | None:
-    """The same answer, without its loop where that is asked for."""
+def _opened(*, live: bool) -> _Opened:
+    try:
+        shown = _as_asked(current())
+    except RauqError as error:
+        return _Opened(problem=error)
+    if shown is None or live:
+        return _Opened(shown=shown)
+    try:
+        return _Opened(shown=shown, view=view_of(shown))
+    except RauqError as error:
+        return _Opened(shown=shown, problem=error)
+
+
+def _finish(opened: _Opened, request: Request, refusal: RauqError | None) -> None:
+    """Do what may take long, once all is drawn: count tokens, and read what the answer is compared with."""
+    trace = opened.shown.trace if opened.shown else None
+    form.token_count(request, trace, shown_error=refusal, may_load=trace is not None)
+    if opened.view:
+        finish_reference(opened.view.trace, opened.view.score)
+
+
+def _as_asked(shown: Shown | None) -> Shown | None:
+    """The same answer, without its loop where that is asked for, and with what a link says of it."""
     if shown is None:
         return None
     trace, loop = looped(shown.trace)
-    return replace(shown, trace=trace, loop=loop, whole=shown.trace if loop.left_out else None)
-
-
-def _scored(shown: Shown) -> Scored:
-    try:
-        chosen = selection.chosen(shown.trace)
-        score = show_head(shown.trace, measured(shown.trace), chosen.layer, chosen.head)
-        return Scored(shown=shown, score=score)
-    except RauqError as error:
-        return Scored(shown=shown, score=None, problem=error)
+    whole = shown.trace if loop.left_out else None
+    return replace(shown, trace=trace, loop=loop, whole=whole, linked=linked_verdict(shown.trace))
 
 
 def _say_earlier(request: Request, shown: Trace) -> None:
@@ -163,12 +139,27 @@ def _say_other(request: Request, shown: Trace) -> None:
         st.text(f"Below is the earlier answer to “{earlier}”, until you press {task_name(request)}.")
 
 
-def _main(scored: Scored | None, request: Request, *, is_new: bool) -> None:
-    if scored and scored.score:
-        show_answer(scored.shown, scored.score)
-    elif scored and scored.problem:
-        show_error(scored.problem)
-    elif asked := form.asked_by_link():
+def _main(opened: _Opened, request: Request, refusal: RauqError | None, *, is_new: bool) -> None:
+    own_job.offer_other()
+    for problem in filter(None, (refusal, opened.problem)):
+        show_error(problem)
+    if opened.shown:
+        _say_which(opened.shown, request, refusal)
+    if opened.view:
+        show_answer(opened.view)
+    elif opened.shown is None:
+        _without_answer(request, is_new=is_new)
+
+
+def _say_which(shown: Shown, request: Request, refusal: RauqError | None) -> None:
+    if refusal:
+        _say_earlier(request, shown.trace)
+    else:
+        _say_other(request, shown.whole or shown.trace)
+
+
+def _without_answer(request: Request, *, is_new: bool) -> None:
+    if asked := form.asked_by_link():
         linked_request(asked, request, is_new=is_new)
     elif KEPT in st.query_params:
         answer_gone()
@@ -176,7 +167,7 @@ def _main(scored: Scored | None, request: Request, *, is_new: bool) -> None:
         empty_state()
 
 
-def _bar(scored: Scored | None, request: Request, *, live: Job | None) -> DeltaGenerator:
+def _bar(opened: _Opened, request: Request, *, live: Job | None) -> DeltaGenerator:
     """Draw the form and the drawers; return the place of the token count."""
     form.request_bar(request, live=live)
     with st.container(horizontal=True, vertical_alignment="bottom", key="model_details"):
@@ -189,29 +180,18 @@ def _bar(scored: Scored | None, request: Request, *, live: Job | None) -> DeltaG
             form.last_count()
         form.option_links()
         st.space("stretch")
-        _drawers(None if live else scored)
+        _drawers(None if live else opened.shown, opened.view)
     form.answer_fields_row()
-    if scored and scored.score and not live:
-        marked, said = _marked(scored.shown), partial(_said, scored.shown, scored.score)
-        whole = replace(scored.shown.whole or marked, wrong=marked.wrong)
-        open_drawer(marked, scored.score, said=said, whole=whole)
+    if opened.view:
+        open_drawer(opened.view)
     return count
 
 
-def _marked(shown: Shown) -> Trace:
-    return replace(shown.trace, wrong=state.wrong_tokens(shown.trace))
-
-
-def _said(shown: Shown, score: Score) -> Statements:
-    verdict = known_verdict(shown.name, shown.trace, shown.recorded)
-    return statements(shown.trace, score, reference(shown.trace, score), verdict, loop=shown.loop)
-
-
-def _drawers(scored: Scored | None) -> None:
-    if scored and scored.score:
-        drawer_links(scored.shown.name, _marked(scored.shown))
-    if scored:
-        scoring_drawer(scored.shown.trace, without_loop=scored.shown.loop.left_out)
+def _drawers(found: Shown | None, view: AnswerView | None) -> None:
+    if view:
+        drawer_links(view)
+    if found:
+        scoring_drawer(found.trace, without_loop=found.loop.left_out)
     else:
         scoring_drawer(None, without_loop=PROMPT in st.query_params and is_left_out())
 
@@ -375,50 +355,36 @@ _WAYS_BACK = {
 }
 
 
-def show_answer(shown: Shown, score: Score) -> None:
+def show_answer(view: AnswerView) -> None:
     """Show a scored answer."""
-    offer_remedies(shown.trace, score)
-    offer_other_kind(shown.trace)
-    offer_surprisal(shown.trace, score)
-    loop_line(shown.loop)
-    if shown.trace.messages[:-1]:
-        show_messages("Conversation so far", shown.trace.messages)
-    selected = selection.chosen(shown.trace)
-    wrong = state.wrong_tokens(shown.trace)
-    found = reference(shown.trace, score)
-    best = separates_best(score, shown.trace, found.scores)
-    said = known_verdict(shown.name, shown.trace, shown.recorded)
-    own = {"verdict": verdict_payload(said), "ours": added_heads_line(shown.trace) or ""}
-    data = payload(shown.trace, score, words(shown.trace, score, shown.note)) | {
-        "judged": judged_payload(shown.trace, score, found) | own,
-        "separates": None if best is None else best._asdict(),
-        "offer": more_attention(shown.trace, score),
-        "answer": shown.view,
-        "isRecorded": shown.recorded is not None,
-        "selection": asdict(selected),
-        "serial": selection.serial(selected, wrong),
-        "wrong": wrong,
-    }
-    poll = _BRANCH_SECONDS if branch_job(shown.name) else None
-    st.fragment(_linked, run_every=poll)(shown, score, data, found)
+    trace = view.trace
+    offer_remedies(trace, view.score)
+    offer_other_kind(trace)
+    offer_surprisal(trace, view.score)
+    loop_line(view.shown.loop)
+    if trace.messages[:-1]:
+        show_messages("Conversation so far", trace.messages)
+    poll = _BRANCH_SECONDS if branch_job(view.shown.name) else None
+    st.fragment(_linked, run_every=poll)(view, view.payload())
 
 
-def _linked(shown: Shown, score: Score, data: Mapping[str, Any], found: Reference) -> None:
+def _linked(view: AnswerView, data: Mapping[str, Any]) -> None:
     """Rerun alone when something is selected; the views get the data they have, so they redraw nothing."""
+    shown, trace = view.shown, view.trace
     if RUN in st.query_params:
         _way_back()
     if problem := branch_problem(shown.name):
         show_error(problem)
     show_views(
-        dict(data) | continuation(shown.name, shown.trace, score, found),
+        dict(data) | continuation(shown.name, trace, view.score, view.reference),
         view=lambda event: _apply_selection(shown, event),
         branch=_for(shown, lambda event: st.session_state.update({_BRANCH: event["token"]})),
-        offer=_for(shown, lambda _: take_more_attention(shown.trace, score)),
-        judge=_for(shown, lambda event: apply_event(shown.name, event)),
-        go_on=_for(shown, lambda event: start_branch(shown.name, shown.trace, event["token"], event["choice"])),
+        offer=_for(shown, lambda _: take_more_attention(trace, view.score)),
+        judge=_for(shown, lambda event: apply_event(shown.name, event, shown.linked)),
+        go_on=_for(shown, lambda event: start_branch(shown.name, trace, event["token"], event["choice"])),
         other_answer=_for(shown, lambda event: act_on_branch(event["act"])),
     )
-    marked = _marked(shown)
+    marked = shown.marked  # by now: a mark alone does not run the whole page
     if (token := st.session_state.pop(_BRANCH, None)) is not None:
         query = url_state.comparing(shown.name, marked.wrong) | {"branch": str(token)}
         st.switch_page("pages/compare.py", query_params=query)
@@ -426,8 +392,8 @@ def _linked(shown: Shown, score: Score, data: Mapping[str, Any], found: Referenc
         st.switch_page("pages/compare.py", query_params=url_state.comparing(shown.name, marked.wrong) | {"b": kept})
     if st.session_state.pop(_AGAIN, False) or just_ended(shown.name):
         st.rerun()
-    follow_up(shown.trace)
-    print_figures(marked, score)
+    follow_up(trace)
+    print_figures(marked, view.score)
     url_state.remember(PAGE)
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 
 from analysis.one_answer.statements import Statements
-from pages.ui.inspect.added_heads import added_heads_line
 from pages.ui.inspect.loop import NO_LOOP, Loop
 from pages.ui.inspect.reference import Reference, judged_payload
 from pages.ui.inspect.verdict import Verdict
@@ -15,14 +14,14 @@ _UNKNOWN = "It is not known whether the answer is correct."
 
 
 def statements(
-    trace: Trace, score: Score, reference: Reference, verdict: Verdict, *, loop: Loop = NO_LOOP
+    trace: Trace, score: Score, reference: Reference, verdict: Verdict, added_heads: str = "", *, loop: Loop = NO_LOOP
 ) -> Statements:
     """Return the sentences of the page: the verdict, what the reference says of the score, and what limits it.
 
-    `loop`: that of the answer, which `trace` may lack.
+    `added_heads`: the rank by RAUQ + heads in words. `loop`: that of the answer, which `trace` may lack.
     """
     judged = judged_payload(trace, score, reference)
-    standing = (*_sentences(judged["standing"]), judged["worth"], judged["underlineNote"], added_heads_line(trace))
+    standing = (*_sentences(judged["standing"]), judged["worth"], judged["underlineNote"], added_heads)
     return Statements(
         verdict=_verdict(verdict),
         standing=tuple(filter(None, standing)),

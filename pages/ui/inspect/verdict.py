@@ -1,16 +1,21 @@
-"""Is the answer shown correct? By the user, by a correct answer that the user typed, or as recorded or in its run."""
+"""Is the answer shown correct? By the user, by a correct answer that the user typed, or as recorded or in its run.
+
+What the user says is kept for the session, or in the run, and a copied link carries it.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from zlib import crc32
 
 import streamlit as st
 
 from pages.ui.host.hosting import without_folders
+from pages.ui.shared import state, url_state
 from pages.ui.shared.errors import printable
 from pages.ui.shared.run_views.verdicts import RunVerdict, find_verdict, mark_in_run
-from pages.ui.shared.url_state import RUN
+from pages.ui.shared.url_state import RUN, SAID, VERDICT, Codec, Read, matching
 from rauq.errors import RauqError
 from rauq.labels import running, shortened
 from rauq.recorded.answers import Recorded
@@ -31,6 +36,7 @@ _OF_RUN = f"{RUN}:"
 _LONGEST_NAME, _LONGEST_REASON = 60, 200  # characters, where a run or a reason is only named
 _MOST_NAMES = 5  # of an answer, on each side
 _SET, _NOT_STORED = "set by you", "set by you, in this session only, since the run cannot store it"
+_OF_LINK = "set in the link"
 _NO_TEXT = "not judged, since the answer has no text"
 _RULES: Mapping[str, str] = MappingProxyType(
     {
@@ -58,7 +64,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Own:
+class Own:
     """What the user said of one answer; `source` is that of the verdict."""
 
     correct_answer: str = ""
@@ -66,9 +72,15 @@ class _Own:
     source: str = _SET
 
 
-def known_verdict(name: str, trace: Trace, recorded: Recorded | None) -> Verdict:
-    """Return the verdict on the answer of that name: the user's, else by what was typed, as recorded, of its run."""
-    own = _owns().get(name, _Own())
+NOTHING = Own()
+
+
+def known_verdict(name: str, trace: Trace, recorded: Recorded | None, linked: Own = NOTHING) -> Verdict:
+    """Return the verdict on the answer of that name: the user's, else by what was typed, as recorded, of its run.
+
+    `linked`: what the link that led to the answer says, in place of what the user said before.
+    """
+    own = _own(name, linked)
     if own.correct_answer:
         found = _by_typed(trace, own.correct_answer)
     elif recorded is not None:
@@ -145,14 +157,18 @@ def _said(correct: bool | None) -> ByUser | None:  # noqa: FBT001 - None is a th
 
 def set_correct_answer(name: str, text: str) -> None:
     """Keep a correct answer that the user typed; several are separated by " | ", and an empty text removes it."""
-    _keep(name, correct_answer=" ".join(printable(text[:LONGEST]).split()))
+    _keep(name, correct_answer=_cleaned(text[:LONGEST]))
+
+
+def _cleaned(text: str) -> str:
+    return " ".join(printable(text).split())
 
 
 def overrule(name: str, verdict: ByUser | None) -> None:
     """Set the verdict, or undo that with None: in the run of the answer if it can be corrected, else in the session."""
     run, number = _place(name)
     if not run:
-        _keep(name, verdict=verdict)
+        _keep(name, verdict=verdict, source=_SET)
         return
     try:
         mark_in_run(run, int(number), verdict)
@@ -175,22 +191,86 @@ def verdict_payload(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def apply_event(name: str, event: object) -> None:
-    """Keep what the user typed or set in the browser; anything else that comes from there is ignored."""
+def apply_event(name: str, event: object, linked: Own = NOTHING) -> None:
+    """Keep what the user typed or set in the browser; anything else that comes from there is ignored.
+
+    What a link says is kept too, and leaves the URL: from now on the user says it.
+    """
     match event:
         case {"correct": str(text)}:
+            _take_over(name, linked)
             set_correct_answer(name, text)
         case {"verdict": "correct" | "incorrect" | None as verdict}:
+            _take_over(name, linked)
             overrule(name, verdict)
 
 
-def _owns() -> Mapping[str, _Own]:
-    found: Mapping[str, _Own] = st.session_state.get(_KEY, {})
+def _take_over(name: str, linked: Own) -> None:
+    if linked != NOTHING:
+        _keep(name, **asdict(linked))
+        url_state.write(dict.fromkeys(SAID))
+
+
+def _read_typed(text: str) -> str | None:
+    return (_cleaned(text) or None) if len(text) <= LONGEST else None
+
+
+_MARK = Codec(matching(r"(in)?correct\.[0-9a-f]{8}", lambda text: tuple(text.split("."))))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _InLink:
+    """What a link says of its answer: the verdict, with a checksum of the answer's text, and a typed correct answer."""
+
+    verdict: Annotated[tuple[ByUser, str] | None, _MARK] = None
+    correct_answer: Annotated[str, Codec(_read_typed)] = ""
+
+
+def read_said(query: Mapping[str, str], trace: Trace) -> Read[Own]:
+    """What URL parameters say of an answer, given as a whole, and the names of those that cannot be used for it.
+
+    A verdict is on one text: the same link may lead to another, as where a model answers otherwise on another machine.
+    """
+    asked, wrong = url_state.read(query, _InLink())
+    verdict, of = asked.verdict or (None, _checksum(trace))
+    if of != _checksum(trace):
+        verdict, wrong = None, (*wrong, VERDICT)
+    return Read(Own(correct_answer=asked.correct_answer, verdict=verdict, source=_OF_LINK if verdict else _SET), wrong)
+
+
+def linked_verdict(trace: Trace) -> Own:
+    """Return what the URL says of an answer, given as a whole. What cannot be used leaves the URL; the user is told."""
+    found, wrong = read_said(st.query_params.to_dict(), trace)
+    if wrong:
+        names = " and ".join(wrong).replace("_", " ")
+        state.notify(f"The link's {names} cannot be used for this answer and was left out.")
+        url_state.write(dict.fromkeys(wrong))
+    return found
+
+
+def said_in_link(name: str, trace: Trace, linked: Own) -> dict[str, str]:
+    """Return the URL parameters from which `linked_verdict` gives what the user said of an answer, given as a whole."""
+    own = _own(name, linked)
+    verdict = None if own.verdict is None else (own.verdict, _checksum(trace))
+    found = url_state.written(_InLink(verdict=verdict, correct_answer=own.correct_answer), _InLink())
+    return {key: text for key, text in found.items() if text is not None}
+
+
+def _checksum(trace: Trace) -> str:
+    return f"{crc32(trace.answer.encode('utf-8', 'surrogatepass')):08x}"
+
+
+def _own(name: str, linked: Own) -> Own:
+    return _owns().get(name, NOTHING) if linked == NOTHING else linked
+
+
+def _owns() -> Mapping[str, Own]:
+    found: Mapping[str, Own] = st.session_state.get(_KEY, {})
     return found
 
 
 def _keep(name: str, **changes: Any) -> None:  # noqa: ANN401 - fields of _Own
-    own = replace(_owns().get(name, _Own()), **changes)
+    own = replace(_owns().get(name, NOTHING), **changes)
     others = {other: said for other, said in _owns().items() if other != name}
     new = {name: own} if own.correct_answer or own.verdict else {}
     st.session_state[_KEY] = dict([*others.items(), *new.items()][-MOST:])

@@ -22,22 +22,11 @@ _HTML = """
 </article>
 """
 _FOLDER = Path(__file__).parent
-_SCRIPTS = (
-    "draw",
-    "why",
-    "heads",
-    "picking",
-    "recurrence",
-    "answers",
-    "game",
-    "score",
-    "lesson",
-)  # the last one exports
 _mount = st.components.v2.component(
     "lesson",
     html=_HTML,
     css=f"{joined(_FOLDER, 'lesson.css', 'pictures.css', 'game.css')}\n{words.STYLE}",
-    js=script(_FOLDER / "js", *(f"{name}.js" for name in _SCRIPTS)),
+    js=script(_FOLDER / "js/lesson.js"),
 )
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.ui.host import cache, runs
 from pages.ui.host.store import session_name, store, visitor
 from pages.ui.shared import url_state
-from pages.ui.shared.url_state import COLOUR, FROM, HEAD, NUMBER, RUN, TOKEN, WRONG
+from pages.ui.shared.url_state import COLOUR, FROM, HEAD, NUMBER, RUN, SAID, TOKEN, WRONG
 from rauq.labels import number as written
 from rauq.trace.trace import Trace
 
@@ -40,7 +40,7 @@ def mine() -> Mapping[str, Trace]:
 
 
 _PREFIX = f"{RUN}:"
-_OF_ONE_ANSWER = (NUMBER, FROM, HEAD, TOKEN, COLOUR, WRONG)
+_OF_ONE_ANSWER = (NUMBER, FROM, HEAD, TOKEN, COLOUR, WRONG, *SAID)
 
 
 @dataclass(frozen=True, eq=False)

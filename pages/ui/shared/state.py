@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.ui.shared import answers, url_state
-from pages.ui.shared.url_state import ASKS, EXAMPLE, KEPT, LOOP, OF_RUN, SELECTED, SETTINGS, WRONG
+from pages.ui.shared.url_state import ASKS, EXAMPLE, KEPT, OF_ANSWER, OF_RUN, SETTINGS, WRONG
 from rauq.recorded import answers as recorded_answers
 from rauq.recorded.answers import Recorded
 from rauq.scoring.settings import Settings
@@ -31,12 +31,13 @@ _NOTICES = "_notices"
 def show(trace: Trace) -> str:
     """Name a new answer in the URL, where a reload finds it, and return its name.
 
-    The selection, and the choice to leave out a loop, are cleared unless a link asked for this answer and for them.
+    The selection, the choice to leave out a loop, and what a link says of its answer are cleared unless a link asked
+    for this answer and for them.
     """
     link = url_state.read_asked(st.query_params.to_dict())
     stays = link is not None and (link.prompt, link.context) == (trace.prompt, trace.messages[:-1])
     name = answers.keep(trace)
-    gone = (EXAMPLE, *OF_RUN, *ASKS, *(() if stays else (LOOP, *SELECTED, WRONG)))
+    gone = (EXAMPLE, *OF_RUN, *ASKS, *(() if stays else OF_ANSWER))
     url_state.write(dict.fromkeys(gone, None) | {KEPT: name})
     st.session_state[IN_FORM] = f"{KEPT}:{name}"  # or newer: the form led to this answer
     return f"{KEPT}:{name}"
@@ -48,7 +49,7 @@ def open_recorded(recorded: Recorded) -> None:
         job.cancel.set()
     url_state.forget()
     st.session_state.pop(UNREADABLE, None)
-    url_state.update_url(dict.fromkeys((KEPT, *OF_RUN, *ASKS, *SELECTED, WRONG), None) | {EXAMPLE: recorded.id})
+    url_state.update_url(dict.fromkeys((KEPT, *OF_RUN, *ASKS, *OF_ANSWER), None) | {EXAMPLE: recorded.id})
 
 
 def open_trace(trace: Trace) -> None:
@@ -56,7 +57,7 @@ def open_trace(trace: Trace) -> None:
     if job := st.session_state.pop(JOB, None):
         job.cancel.set()
     st.session_state.pop(UNREADABLE, None)
-    url_state.drop(*ASKS, *SELECTED, WRONG)
+    url_state.drop(*ASKS, *OF_ANSWER)
     show(trace)
     st.session_state.pop(IN_FORM)  # so that the form is filled from it
 

@@ -165,6 +165,8 @@ TEMPERATURE, TOP_P, SEED, END = "temperature", "top_p", "seed", "end"
 ASKS = (PROMPT, ANSWER, MODEL, KIND, LIMIT, CONTEXT, OPTIONS, TEMPERATURE, TOP_P, SEED, END)
 LAYER, HEAD, TOKEN, COLOUR = "layer", "head", "token", "colour"
 SELECTED = (LAYER, HEAD, TOKEN)
+SAID = VERDICT, CORRECT_ANSWER = "verdict", "correct_answer"  # of an answer by the user; in copied links alone
+OF_ANSWER = (LOOP, *SELECTED, WRONG, *SAID)  # what has a meaning for one answer alone
 
 LONGEST = 4000  # characters; what every browser and most places to paste a link into take
 DEFAULT_TOKENS = 128

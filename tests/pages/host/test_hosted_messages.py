@@ -10,7 +10,8 @@ import pytest
 from analysis.runs.job import Status, write_status
 from pages.ui.host import hosting
 from pages.ui.host.hosting import without_folders
-from pages.ui.inspect.drawers import EXPORT, OPEN
+from pages.ui.inspect.closing import OPEN
+from pages.ui.inspect.drawers import EXPORT
 from rauq.checkpoints.named import MODELS_VARIABLE
 from rauq.checkpoints.store import PLACE_VARIABLE
 from tests.architectures import save_tiny

@@ -6,8 +6,11 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from pages.ui.host.store import store
-from pages.ui.inspect.drawers import EXPORT, OPEN
+from pages.ui.inspect.closing import OPEN
+from pages.ui.inspect.drawers import EXPORT
+from pages.ui.inspect.verdict import NOTHING
 from pages.ui.shared import state
+from pages.ui.shared.url_state import LONGEST
 from tests.pages.conftest import NAME
 from tests.pages.reading import drawn_views, finished, interpreted, shown_trace, views
 from tests.traces import make_trace
@@ -99,3 +102,60 @@ def test_a_prompt_too_long_for_a_link_is_said_to_be_left_out(open_app):
     query, about = copied(open_app(make_trace((b" Lima", b"."), prompt="where " * 1000)))
     assert query == {"kept": NAME}
     assert "The prompt is too long for a link" in about
+
+
+def judged(page):
+    return {name: views(page)["judged"]["verdict"][name] for name in ("verdict", "source", "correctAnswer")}
+
+
+def said(page, **own):
+    """Say of the answer shown what a person says in the browser; the page runs again."""
+    page.session_state["_own_verdicts"] = {f"kept:{NAME}": replace(NOTHING, **own)}
+    return page.run()
+
+
+@pytest.mark.usefixtures("no_model")
+def test_a_copied_link_carries_the_verdict_and_the_correct_answer(open_app, trace):
+    page = said(open_app(trace), verdict="incorrect", correct_answer="Peru")
+    query, about = copied(page)
+    assert about.endswith("It contains your verdict and your correct answer.")
+    page = open_app(**query)
+    assert judged(page) == {"verdict": "incorrect", "source": "set in the link", "correctAnswer": "Peru"}
+    assert copied(page)[0] == query
+    query, about = copied(said(open_app(trace), verdict="correct"))
+    assert about.endswith("It contains your verdict.")
+    assert "correct_answer" not in query
+    assert judged(open_app(**query))["verdict"] == "correct"
+
+
+@pytest.mark.usefixtures("no_model")
+def test_a_link_without_the_users_verdict_says_nothing_of_one(open_app, trace):
+    query, about = copied(open_app(trace))
+    assert not {"verdict", "correct_answer"} & set(query)
+    assert "contains your" not in about
+
+
+def test_the_verdict_of_a_link_is_there_once_its_answer_was_made_again_and_on_no_other(open_app, trace):
+    query, _ = copied(said(open_app(trace), verdict="correct", correct_answer="Peru"))
+    del store().answers.kept[NAME]
+    page = finished(open_app(**query).button(key="run_link").click().run())
+    assert judged(page) == {"verdict": "correct", "source": "set in the link", "correctAnswer": "Peru"}
+    assert page.query_params["verdict"] == query["verdict"]
+    page = finished(open_app(**query | {"answer": " Rome."}).button(key="run_link").click().run())
+    assert (judged(page)["source"], judged(page)["correctAnswer"]) == ("by the rule for facts", "Peru")
+    assert "verdict" not in page.query_params
+    [notice] = page.toast
+    assert notice.value == "The link's verdict cannot be used for this answer and was left out."
+    page.text_area(key="prompt").set_value("Where is Rome?")
+    page = finished(page.button(key="run").click().run())
+    assert judged(page) == {"verdict": None, "source": "", "correctAnswer": ""}
+    assert not {"verdict", "correct_answer"} & set(page.query_params)
+
+
+@pytest.mark.usefixtures("no_model")
+def test_a_correct_answer_gives_way_to_the_prompt_in_a_link(open_app):
+    long = make_trace((b" Lima", b"."), prompt="w" * (LONGEST - 200), model="atlas", stop_reason="given")
+    query, about = copied(said(open_app(long), verdict="correct", correct_answer="秘" * 100))
+    assert {"prompt", "verdict"} <= set(query)
+    assert "correct_answer" not in query
+    assert about.endswith("It contains your verdict. Your correct answer is too long for it.")

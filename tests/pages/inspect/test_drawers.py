@@ -13,7 +13,8 @@ from analysis.runs.traces import trace
 from pages.ui.host import jobs
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.store import store
-from pages.ui.inspect.drawers import OPEN, REFERENCE, time_in_words
+from pages.ui.inspect.closing import OPEN
+from pages.ui.inspect.drawers import EXPORT, REFERENCE, time_in_words
 from pages.ui.inspect.reference import FEWER_LAYERS, NO_REFERENCE, TABLE
 from rauq import Settings
 from rauq.errors import RunError
@@ -38,6 +39,19 @@ def about(page):
 def unfolded(page):
     page.session_state[OPEN] = REFERENCE
     return page.run()
+
+
+@pytest.mark.usefixtures("no_model")
+def test_a_drawer_is_open_for_one_answer(open_app):
+    page = open_app(make_trace())
+    page.session_state[OPEN] = EXPORT
+    for _ in range(2):
+        page.run()
+        assert "close_drawer" in [button.key for button in page.button]
+    page.query_params["kept"] = other_answer()
+    for _ in range(2):
+        page.run()
+        assert "close_drawer" not in [button.key for button in page.button]
 
 
 @pytest.fixture

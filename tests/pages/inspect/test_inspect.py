@@ -131,7 +131,7 @@ def test_the_first_picture_needs_neither_torch_nor_figures():
     code = (
         "from streamlit.testing.v1 import AppTest\n"
         "page = AppTest.from_file('app.py', default_timeout=60).run()\n"
-        "assert not page.exception and len(page.get('bidi_component')) == 2\n"
+        "assert not page.exception and len(page.get('bidi_component')) == 3\n"
     )
     assert imported_after(code, (*MODELS, "analysis.one_answer.figures", "analysis.exports", "analysis.runs")) == []
 

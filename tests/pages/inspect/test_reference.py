@@ -77,7 +77,7 @@ def test_the_first_paint_reads_no_run(example, query):
         "page = AppTest.from_file('app.py', default_timeout=60)\n"
         f"for name, value in {query | {'example': example}!r}.items(): page.query_params[name] = value\n"
         "page.run()\n"
-        "assert not page.exception and len(page.get('bidi_component')) == 2\n"
+        "assert not page.exception and len(page.get('bidi_component')) == 3\n"
     )
     assert imported_after(code, (*SLOW, *MODELS)) == []
 

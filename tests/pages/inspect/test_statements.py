@@ -111,7 +111,8 @@ def test_every_sentence_of_the_page_on_an_answer_is_in_its_files(open_app, monke
     """`said` is what the page hands to its files; the JSON has all cautions but that a loop is left out."""
     trace, query = OPENED[case]
     handed = []
-    monkeypatch.setattr(layout, "open_drawer", lambda *shown, said, whole: handed.append((*shown, said(), whole)))
+    hand = lambda *shown, said, whole, **_: handed.append((*shown, said(), whole))  # noqa: E731
+    monkeypatch.setattr(layout, "open_drawer", hand)
     page = open_app(trace, **query)
     shown, score, said, whole = handed[-1]
     assert whole.pieces == trace.pieces

@@ -12,13 +12,18 @@ from pages.ui.inspect import verdict
 from pages.ui.inspect.verdict import (
     LONGEST,
     MOST,
+    NOTHING,
+    Own,
     Verdict,
     apply_event,
     known_verdict,
+    linked_verdict,
     overrule,
+    said_in_link,
     set_correct_answer,
     verdict_payload,
 )
+from pages.ui.shared import state
 from rauq.recorded.answers import find_recorded, load_recorded
 from tests.hostile import ATTACK
 from tests.imports import imported_after
@@ -31,10 +36,21 @@ NAME = "kept:a"
 ANSWER_4 = "run:small:4"
 
 
+class Query(dict):
+    """The parameters of a URL, as Streamlit gives them."""
+
+    to_dict = dict.copy
+
+    def from_dict(self, values):
+        self.clear()
+        self.update(values)
+
+
 @pytest.fixture(autouse=True)
 def session(monkeypatch):
     own = {}
     monkeypatch.setattr(st, "session_state", own)
+    monkeypatch.setattr(st, "query_params", Query())
     return own
 
 
@@ -203,6 +219,85 @@ def test_events_of_the_browser_are_applied():
 def test_any_other_event_is_ignored(event, session):
     apply_event(NAME, event)
     assert session == {}
+
+
+def opened(query, trace=OSLO):
+    """What a link with these parameters says of an answer, in a new session."""
+    st.session_state.clear()
+    st.query_params.from_dict(query)
+    return linked_verdict(trace)
+
+
+@pytest.mark.parametrize("said", ["correct", "incorrect", None])
+@pytest.mark.parametrize("typed", ["", "Oslo", "Kristiania | Oslo & more = 50 %", "אוסלו", "\u202eabc", "x" * LONGEST])
+def test_what_the_user_said_is_restored_from_a_link(said, typed):
+    if typed:
+        apply_event(NAME, {"correct": typed})
+    apply_event(NAME, {"verdict": said})
+    before = known()
+    linked = opened(said_in_link(NAME, OSLO, NOTHING))
+    found = known_verdict(NAME, OSLO, None, linked)
+    assert found == replace(before, source="set in the link" if said else before.source)
+    assert said_in_link(NAME, OSLO, linked) == st.query_params  # copied again, from what was opened
+    assert state._NOTICES not in st.session_state
+
+
+def test_what_a_link_says_is_the_users_own_once_the_user_changes_it(session):
+    recorded = find_recorded("canberra")
+    apply_event(NAME, {"verdict": "incorrect"})
+    linked = opened({**said_in_link(NAME, OSLO, NOTHING), "correct_answer": "Oslo", "kept": "a"})
+    assert session == {}  # nothing is stored for a link that was only opened
+    apply_event(NAME, {"verdict": "correct"}, linked)
+    assert (known().verdict, known().source) == ("correct", "set by you")
+    linked = opened({**said_in_link(NAME, OSLO, NOTHING), "kept": "a"})
+    apply_event(NAME, {"verdict": None}, linked)
+    assert st.query_params == {"kept": "a"}
+    assert (known().verdict, known().correct_answer) == ("correct", "Oslo")
+    apply_event(NAME, {"correct": ""}, linked_verdict(OSLO))
+    assert known() == Verdict()
+    assert known_verdict("example:canberra", OSLO, recorded, linked).correct_answer == "Oslo"
+
+
+def test_a_link_that_is_opened_changes_no_run(small):
+    query = {"verdict": f"incorrect.{verdict._checksum(OSLO)}"}
+    found = known_verdict(ANSWER_4, OSLO, None, opened(query))
+    assert (found.verdict, found.source) == ("incorrect", "set in the link")
+    assert read_corrections(small) == ()
+    assert known(ANSWER_4).source == "of the run small"
+
+
+def test_a_verdict_on_another_answer_is_left_out():
+    other = make_trace((b"It", b" is", b" Bergen", b"."), prompt=ASKED)
+    apply_event(NAME, {"verdict": "correct"})
+    query = {**said_in_link(NAME, OSLO, NOTHING), "correct_answer": "Oslo"}
+    assert opened(query, other) == Own(correct_answer="Oslo")
+    assert st.query_params == {"correct_answer": "Oslo"}
+    assert st.session_state[state._NOTICES] == ["The link's verdict cannot be used for this answer and was left out."]
+
+
+OF_OSLO = verdict._checksum(OSLO)
+HOSTILE = [
+    *[{"verdict": text} for text in ("", "correct", "Correct." + OF_OSLO, f"unclear.{OF_OSLO}", "partly correct", "1")],
+    *[{"verdict": f"correct.{text}"} for text in ("", OF_OSLO.upper() + "A", OF_OSLO + "\n", "٣" * 8, f"{OF_OSLO}.0")],
+    *[{"verdict": text} for text in (f" correct.{OF_OSLO}", "\ud800", "<b>", ATTACK, "correct" * 10_000)],
+    *[{"correct_answer": text} for text in ("", " \n\t", "x" * (LONGEST + 1), "y" * 10**6)],
+]
+
+
+@pytest.mark.parametrize("query", HOSTILE, ids=lambda query: ascii(query)[:40])
+def test_what_cannot_be_used_leaves_the_link_and_is_said(query):
+    assert opened(query | {"kept": "a"}) == NOTHING
+    assert st.query_params == {"kept": "a"}
+    [notice] = st.session_state[state._NOTICES]
+    assert (
+        notice == f"The link's {next(iter(query)).replace('_', ' ')} cannot be used for this answer and was left out."
+    )
+
+
+def test_hostile_text_of_a_link_can_be_sent_and_hides_nothing():
+    linked = opened({"correct_answer": f"a\ud800 {ATTACK}"[:LONGEST]})
+    sent = json.dumps(verdict_payload(known_verdict(NAME, OSLO, None, linked)), allow_nan=False).encode()
+    assert b"\\u202e" not in sent
 
 
 @pytest.fixture

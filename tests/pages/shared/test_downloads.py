@@ -9,7 +9,8 @@ import streamlit as st
 from analysis.views.answer_sets import BEST, BINS, FURTHER, GAP, MEANING, SELECTED
 from analysis.views.heads import HEADS
 from pages.ui.answer_sets.choices import ANSWERS
-from pages.ui.inspect.drawers import EXPORT, OPEN
+from pages.ui.inspect.closing import OPEN
+from pages.ui.inspect.drawers import EXPORT
 from tests.pages.comparing import FIRST, kept, open_compare
 from tests.pages.reading import choose
 from tests.pages.runs_page import open_form, upload

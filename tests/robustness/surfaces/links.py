@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from urllib.parse import parse_qsl, urlencode
+from zlib import crc32
 
 from streamlit.testing.v1 import AppTest
 
@@ -13,6 +14,7 @@ from analysis.runs.opened import open_run
 from benchmarks.support.server import ROOT
 from pages.ui.answer_sets import choices as of_sets
 from pages.ui.host import hosting
+from pages.ui.inspect.verdict import LONGEST, NOTHING, read_said, said_in_link
 from pages.ui.methods import choices as of_methods
 from pages.ui.shared import url_state
 from pages.ui.shared.run_views.filters import passing
@@ -45,7 +47,16 @@ _VALID: Query = {
         "b": "run:smollm2-facts:3",
         "a_wrong": "0",
     },
-    **{"b_settings": "own", "b_alpha": "0.1", "branch": "1", "step": "3", "goto": "learn", "max_new_tokens": "7"},
+    **{
+        "verdict": f"incorrect.{crc32(make_trace().answer.encode()):08x}",
+        "correct_answer": "Oslo | Norway",
+        "b_settings": "own",
+        "b_alpha": "0.1",
+        "branch": "1",
+        "step": "3",
+        "goto": "learn",
+        "max_new_tokens": "7",
+    },
 }
 _PROMPT: Query = {"prompt": "Where is Oslo?", "answer": " In Norway", "model": "some/model", "kind": "base"}
 _VALUES = (
@@ -66,6 +77,9 @@ def links_read(_folder: Path) -> Surface:
         asked = url_state.read_asked(query)
         assert asked is None or 1 <= asked.max_new_tokens <= hosting.MOST_TOKENS
         url_state.read_wrong(query.get(url_state.WRONG, ""), len(trace.pieces))
+        said = read_said(query, trace).asked
+        assert len(said.correct_answer) <= LONGEST
+        assert said == NOTHING or read_said(said_in_link("", trace, said), trace) == (said, ())
         of_methods.fitted(url_state.read(query, of_methods.Asked()).asked, run)
         passing(run, url_state.read(query, of_sets.Asked()).asked)
         of_sets.fitted(url_state.read(query, of_sets.Asked()).asked, run, measure("given").thresholds)

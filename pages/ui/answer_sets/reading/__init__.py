@@ -29,7 +29,7 @@ _mount = st.components.v2.component(
     "reading_list",
     html=joined(_FOLDER, "reading.html"),
     css=joined(_FOLDER, "reading.css"),
-    js=script(_FOLDER, "reading.js"),
+    js=script(_FOLDER / "reading.js"),
 )
 
 

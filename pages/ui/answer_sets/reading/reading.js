@@ -1,5 +1,7 @@
 // One unclear answer as text. A key or its button says whether it is correct; Python then sends the next one.
 
+import { on } from "../../shared/js/events.js";
+
 const TYPED = "textarea, select, [contenteditable]:not([contenteditable='false']), [role=textbox], [role=combobox], "
   + "input:not([type=button], [type=checkbox], [type=radio], [type=range], [type=submit])";
 

@@ -42,7 +42,7 @@ _mount = st.components.v2.component(
     "compare_strips",
     html=joined(_FOLDER, "strips.html"),
     css=f"{joined(_FOLDER, 'strips.css')}\n{field_words.STYLE}",
-    js=script(_FOLDER, "strips.js"),
+    js=script(_FOLDER / "js/strips.js"),
 )
 
 

@@ -170,7 +170,7 @@ _component = st.components.v2.component(
     "linked_views",
     html=joined(_FOLDER, "linked_views.html"),
     css=f"{joined(_FOLDER, 'linked_views.css')}\n{field_words.STYLE}",
-    js=script(_FOLDER / "js", *sorted(path.name for path in (_FOLDER / "js").glob("*.js"))),
+    js=script(_FOLDER / "js/linked_views.js"),
 )
 
 

@@ -1,6 +1,8 @@
 // Collapse under the tokens of answers, and their scores on one line.
 
-function drawAnswers({ lesson }) {
+import { columns, number, picture, shape, tokenRow, WIDTH, words } from "./pictures.js";
+
+export function drawAnswers({ lesson }) {
   const { right, wrong } = lesson;
   const sentence = `Collapse token by token. Correct answer, score ${number(right.uncertainty)}: ${spelt(right)}. Incorrect answer, score ${number(wrong.uncertainty)}: ${spelt(wrong)}.`;
   const tallest = Math.max(...right.collapse, ...wrong.collapse);
@@ -27,7 +29,7 @@ function collapseRow(answer, top, tallest, { room = 104, left = 160 } = {}) {
   ];
 }
 
-function drawLimits({ lesson }) {
+export function drawLimits({ lesson }) {
   const { confident, right, wrong } = lesson;
   const all = [confident, right, wrong];
   const sentence = `Scores: ${all.map(withScore).join(", ")}.`;

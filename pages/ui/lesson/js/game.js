@@ -1,20 +1,11 @@
 // The game: find the invented token, then see what RAUQ and plain probability would have chosen.
 
-const PLAYERS = [["you", "You"], ["rauq", "RAUQ"], ["probability", "Probability"]];
+import { make } from "../../shared/js/dom.js";
+import { on } from "../../shared/js/events.js";
+import { found, named, PLAYERS, scores } from "./players.js";
+import { drawScore } from "./score.js";
 
-const named = (puzzle, guess) => ({ you: guess, rauq: puzzle.rauq, probability: puzzle.probability });
-const found = (puzzle, token) => puzzle.invented.includes(token);
-
-// How many of the answered puzzles each player got right.
-function scores(puzzles, guesses) {
-  const tally = { you: 0, rauq: 0, probability: 0 };
-  guesses.forEach((guess, i) => {
-    for (const [player, token] of Object.entries(named(puzzles[i], guess))) tally[player] += Number(found(puzzles[i], token));
-  });
-  return tally;
-}
-
-function drawGame({ puzzles, guesses, revealed, onGuess, onNext, onRestart }) {
+export function drawGame({ puzzles, guesses, revealed, onGuess, onNext, onRestart }) {
   if (guesses.length === puzzles.length && !revealed) return drawScore(puzzles, guesses, onRestart);
   const index = revealed ? guesses.length - 1 : guesses.length;
   const puzzle = puzzles[index];
@@ -92,7 +83,7 @@ function reveal(puzzle, guess, next, onNext) {
 }
 
 // Arrow keys move among the tokens; true if the key was used.
-function moveAmongTokens(stage, key) {
+export function moveAmongTokens(stage, key) {
   const buttons = [...stage.querySelectorAll(".answer .word:not(:disabled)")];
   if (!buttons.length) return false;
   const at = buttons.indexOf(stage.getRootNode().activeElement);

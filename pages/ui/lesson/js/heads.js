@@ -1,6 +1,8 @@
 // Attention to earlier tokens: two heads at once, one head's weight on the previous token, and that weight along the answer.
 
-function drawHeads({ lesson }) {
+import { columns, number, picture, shape, tokenRow, WIDTH, words } from "./pictures.js";
+
+export function drawHeads({ lesson }) {
   const { wrong, near, far } = lesson;
   const grid = columns(wrong.tokens);
   const [nearly, farther] = [near, far].map(({ offset }) => (offset === 1 ? "mostly on the previous token" : `mostly ${offset} tokens back`));
@@ -27,7 +29,7 @@ function drawArc(arc, grid, y, up) {
   return shape("path", { d, class: "arc", "stroke-width": 1 + 10 * arc.weight, opacity: 0.25 + 0.75 * arc.weight });
 }
 
-function drawPrevious({ lesson }) {
+export function drawPrevious({ lesson }) {
   const { wrong, near } = lesson;
   const grid = columns(wrong.tokens);
   const values = near.previous.map((weight) => (weight === null ? "–" : number(weight)));
@@ -48,7 +50,7 @@ function weightBar(x, y, height, weight) {
   return pair;
 }
 
-function drawDrop({ lesson }) {
+export function drawDrop({ lesson }) {
   const { wrong, drop, mean_weights: means } = lesson;
   const grid = columns(wrong.tokens, 64);
   const [top, bottom] = [76, 276];

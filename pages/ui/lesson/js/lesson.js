@@ -1,9 +1,21 @@
 // One lesson: a title, a text, a picture; steps by key and button. Python receives only the step and the guesses.
 
+import { make } from "../../shared/js/dom.js";
+import { on } from "../../shared/js/events.js";
+import { explain } from "../../shared/js/words.js";
+import { drawAnswers, drawLimits } from "./answers.js";
+import { drawGame, moveAmongTokens } from "./game.js";
+import { drawDrop, drawHeads, drawPrevious } from "./heads.js";
+import { drawLayers, drawPicking } from "./picking.js";
+import { drawRecurrence } from "./recurrence.js";
+import { conclusion } from "./score.js";
+import { drawWhy } from "./why.js";
+
 const PICTURES = {
   why: drawWhy, heads: drawHeads, previous: drawPrevious, drop: drawDrop, picking: drawPicking,
   recurrence: drawRecurrence, layers: drawLayers, answers: drawAnswers, limits: drawLimits,
 };
+
 const GAME = { title: "Which token was invented?", rules: "Ten answers of the same small model, chosen by a rule without looking at any score. Each states one incorrect fact: choose a token of it. RAUQ, with its default settings, chooses the largest collapse, and plain probability the least probable token." };
 const MOVES = { ArrowRight: 1, PageDown: 1, " ": 1, ArrowLeft: -1, PageUp: -1 };
 

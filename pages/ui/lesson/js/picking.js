@@ -1,6 +1,8 @@
 // Which head, and which layer: the map of all heads with the selected ones, and the uncertainty of each layer.
 
-function drawPicking({ lesson }) {
+import { number, picture, shape, WIDTH, words } from "./pictures.js";
+
+export function drawPicking({ lesson }) {
   const { head_means: means, picked } = lesson;
   const [left, top, row] = [112, 64, 26];
   const cell = (WIDTH - left) / means.length;
@@ -38,7 +40,7 @@ function scale(x, y, strongest) {
   ];
 }
 
-function drawLayers({ lesson }) {
+export function drawLayers({ lesson }) {
   const { picked, wrong } = lesson;
   const largest = Math.max(...picked.map((head) => head.layer_score));
   const [left, row] = [230, 344 / picked.length];

@@ -1,18 +1,23 @@
 // The recurrence along the answer, computed here when the reader moves alpha.
 
-function drawRecurrence({ lesson, stage }) {
-  const { recurrence, wrong } = lesson;
+import { make } from "../../shared/js/dom.js";
+import { on } from "../../shared/js/events.js";
+import { recurrence } from "../../shared/js/recurrence.js";
+import { columns, number, picture, shape, words } from "./pictures.js";
+
+export function drawRecurrence({ lesson }) {
+  const { recurrence: given, wrong } = lesson;
   const { tokens } = wrong;
   const box = make("div", "hand");
   const formula = make("p", "formula");
   formula.setAttribute("role", "status");
-  let [alpha, focus] = [recurrence.alpha, wrong.collapse.indexOf(Math.max(...wrong.collapse))];
+  let [alpha, focus] = [given.alpha, wrong.collapse.indexOf(Math.max(...wrong.collapse))];
 
   const grid = columns(tokens, 230);
   const chart = make("div", "chart");
   const draw = () => {
-    chart.replaceChildren(recurrencePicture(tokens, grid, recurrence, alpha, focus));
-    formula.textContent = written(tokens, recurrence, alpha, focus);
+    chart.replaceChildren(recurrencePicture(tokens, grid, given, alpha, focus));
+    formula.textContent = written(tokens, given, alpha, focus);
   };
   const choices = tokens.map((token, index) => {
     const button = make("button", "choice", token);
@@ -31,7 +36,7 @@ function drawRecurrence({ lesson, stage }) {
   group.style.gridTemplateColumns = grid.widths.map((width) => `${width}fr`).join(" ");
   group.append(...choices);
   const rule = make("p", "rule-line", "c = alpha × s + (1 − alpha) × a × c of the previous token");
-  box.append(group, chart, rule, formula, alphaSlider(recurrence.alpha, (value) => { alpha = value; draw(); }));
+  box.append(group, chart, rule, formula, alphaSlider(given.alpha, (value) => { alpha = value; draw(); }));
   draw();
   return box;
 }
@@ -56,29 +61,25 @@ function alphaSlider(papers, onMove) {
   return row;
 }
 
-// c_1 = s_1, and then c_i = alpha s_i + (1 - alpha) a_i c_(i-1); one mean attention for a fully confident model.
-function confidences(signal, attention, alpha) {
-  const c = [signal[0]];
-  for (let i = 1; i < signal.length; i += 1) c.push(alpha * signal[i] + (1 - alpha) * attention[i] * c[i - 1]);
-  return c;
+function confidences({ signal, attention }, alpha) {
+  return recurrence(signal, (gap) => attention[gap + 1], alpha);
 }
 
-function surely(recurrence, alpha) {
-  return confidences(recurrence.signal.map(() => 1), recurrence.signal.map(() => recurrence.reference_attention), alpha);
+// Those of a fully confident model: the signal is 1, and the attention is its mean at every token.
+function surely({ signal, reference_attention: mean }, alpha) {
+  return recurrence(signal.map(() => 1), () => mean, alpha);
 }
 
 function written(tokens, { signal, attention }, alpha, i) {
-  const c = confidences(signal, attention, alpha);
+  const c = confidences({ signal, attention }, alpha);
   if (i === 0) return `c(${tokens[0]}) = s = ${number(c[0], 3)}`;
   return `c(${tokens[i]}) = ${number(alpha)} × ${number(signal[i], 3)} + ${number(1 - alpha)} × ${number(attention[i], 3)} × ${number(c[i - 1], 3)} = ${number(c[i], 3)}`;
 }
 
-function recurrencePicture(tokens, grid, recurrence, alpha, focus) {
-  const c = confidences(recurrence.signal, recurrence.attention, alpha);
-  const sure = surely(recurrence, alpha);
-  const rows = [
-    ["signal s", recurrence.signal, "signal"], ["attention a", recurrence.attention, "attention"], ["confidence c", c, "uncertain"],
-  ];
+function recurrencePicture(tokens, grid, given, alpha, focus) {
+  const c = confidences(given, alpha);
+  const sure = surely(given, alpha);
+  const rows = [["signal s", given.signal, "signal"], ["attention a", given.attention, "attention"], ["confidence c", c, "uncertain"]];
   const height = 62;
   const sentence = `Confidence at alpha ${number(alpha)}: ${tokens.map((token, i) => `${token} ${number(c[i], 3)}`).join(", ")}.`;
   return picture(216, sentence,

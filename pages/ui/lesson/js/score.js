@@ -1,6 +1,11 @@
 // The end of the game: every answer, who found the invented fact, and the conclusion.
 
-function drawScore(puzzles, guesses, onRestart) {
+import { make } from "../../shared/js/dom.js";
+import { on } from "../../shared/js/events.js";
+import { number } from "./pictures.js";
+import { found, named, PLAYERS, scores } from "./players.js";
+
+export function drawScore(puzzles, guesses, onRestart) {
   const box = make("div", "game");
   const again = make("button", "primary restart", "Play again");
   again.type = "button";
@@ -30,7 +35,7 @@ function scoreTable(puzzles, guesses) {
   return table;
 }
 
-function conclusion(puzzles, guesses) {
+export function conclusion(puzzles, guesses) {
   const { you, rauq, probability } = scores(puzzles, guesses);
   const blind = puzzles.reduce((sum, puzzle) => sum + puzzle.invented.length / puzzle.tokens.length, 0);
   const better = rauq < probability ? "plain probability did better than RAUQ"

@@ -1,6 +1,8 @@
 // The first screen: a question, the answer with its incorrect parts marked, and what is correct.
 
-function drawWhy({ lesson }) {
+import { make } from "../../shared/js/dom.js";
+
+export function drawWhy({ lesson }) {
   const { prompt, parts, reference } = lesson.opening;
   const figure = make("div", "picture why");
   figure.setAttribute("role", "group");

@@ -1,9 +1,11 @@
 // Words of the field in a text, each with its explanation on hover, on focus and on tap.
 
+import { on } from "./events.js";
+
 const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 // Puts a text into a node in place of what it has; each word of the list is marked where it first stands.
-function explain(node, text, list) {
+export function explain(node, text, list) {
   if (node.dataset.explained === text) return;
   node.dataset.explained = text;
   if (!list?.length) return void (node.textContent = text); // an answer that is still being generated

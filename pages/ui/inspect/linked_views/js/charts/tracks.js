@@ -1,65 +1,14 @@
 // One column per token, all of one layer and head: attention to the previous token, signal, confidence.
 
-const NARROW = 620; // pixels: below, names stand above the tracks instead of beside them
-const LEAST_CELL = 12;
-const TRACKS = [
-  { name: "attention", weight: 1 },
-  { name: "signal", weight: 0.85 },
-  { name: "confidence", weight: 1.25 },
-];
+import { clamp, shown } from "../../../../shared/js/numbers.js";
+import { bandOf, dashes, drawLine, frameOf, prepare, write, writeOver, writeTurned } from "./canvas.js";
+import { headCurves, otherCurve, usualWeight } from "../numbers/curves.js";
+import { shownHead, titled } from "../numbers/facts.js";
+import { columnAxis, columnsOf, logRange, logTicks, placed, scaleEnd } from "../numbers/scales.js";
+import { largest } from "../numbers/statistics.js";
+import { shortLabel } from "../numbers/tokens.js";
 
-// What the tracks show of a head: its weights, its confidence, and the reference r. Those of the heads selected by RAUQ
-// come with the score; for any other head the recurrence runs here, where the update is RAUQ's own.
-function headCurves(data, { layer, head }) {
-  const picked = data.picked.findIndex((one) => one.layer === layer);
-  const count = data.tokens.length;
-  const given = picked >= 0 && (data.picked[picked].head === head || data.picked[picked].head < 0 || data.picked[picked].five || !data.attention);
-  if (given) {
-    const of = (values, width) => values.subarray(picked * width, (picked + 1) * width);
-    return { attention: of(data.pickedAttention, data.gaps), confidence: of(data.confidence, count), sure: of(data.sure, count), given };
-  }
-  const row = (data.layers.indexOf(layer) * data.numHeads + head) * data.gaps;
-  const attention = data.attention ? data.attention.subarray(row, row + data.gaps) : new Float32Array(data.gaps).fill(NaN);
-  if (data.update !== "rauq") return { attention, confidence: null, sure: null, given };
-  const usual = mean(attention);
-  return {
-    attention,
-    confidence: recurrence(data.signal, (gap) => attention[gap], data.alpha),
-    sure: recurrence(data.signal.map((value) => (Number.isFinite(value) ? data.sureSignal : NaN)), () => usual, data.alpha),
-    given,
-  };
-}
-
-// c_i = alpha s_i + (1 - alpha) a_i c_(i-1), from the first scored token on (paper, equation 2).
-function recurrence(signal, weightOf, alpha) {
-  const confidence = new Float32Array(signal.length).fill(NaN);
-  let before = NaN;
-  signal.forEach((value, token) => {
-    if (!Number.isFinite(value)) return;
-    before = Number.isNaN(before) ? value : alpha * value + (1 - alpha) * weightOf(token - 1) * before;
-    confidence[token] = before;
-  });
-  return confidence;
-}
-
-function mean(values) {
-  const finite = values.filter(Number.isFinite);
-  return finite.length ? finite.reduce((sum, value) => sum + value, 0) / finite.length : NaN;
-}
-
-// The columns that fit, and the first of them: all where they fit, else a window over a long answer.
-function columnsOf(canvas, data, view) {
-  const narrow = canvas.clientWidth < NARROW;
-  const left = narrow ? 34 : 172;
-  const width = Math.max(0, canvas.clientWidth - left - 8);
-  const longest = Math.max(data.tokens.length, data.other?.tokens?.length ?? 0);
-  const count = data.live ? roomFor(longest) : longest;
-  const shown = Math.max(1, Math.min(count, Math.floor(width / LEAST_CELL)));
-  const first = clamp(view.first ?? 0, 0, count - shown);
-  return { narrow, left, width, shown, first, cell: width / shown, all: count };
-}
-
-function drawTracks(canvas, data, view, colours) {
+export function drawTracks(canvas, data, view, colours) {
   const { context, width, height } = prepare(canvas, colours);
   const columns = columnsOf(canvas, data, view);
   const { left, shown, first, cell } = columns;
@@ -80,18 +29,6 @@ function drawTracks(canvas, data, view, colours) {
   context.clearRect(left + columns.width + 1, 0, width, height);
   if (data.direction === "rtl" && !columns.narrow) write(context, "← tokens", 0, height - 8, { colour: colours.quiet });
   return { axis, first, count: Math.min(shown, data.tokens.length - first), curves };
-}
-
-function placed(top, foot, gap) {
-  const weight = TRACKS.reduce((sum, track) => sum + track.weight, 0);
-  const room = foot - top - gap * (TRACKS.length - 1);
-  const places = {};
-  for (const track of TRACKS) {
-    const bottom = top + (room * track.weight) / weight;
-    places[track.name] = [top, bottom];
-    top = bottom + gap;
-  }
-  return places;
 }
 
 function nameTrack({ context, columns, colours }, [top, bottom], title, sub) {
@@ -122,11 +59,7 @@ function drawBars({ context, columns, area, axis, colours }, values, [top, botto
   write(context, "0", area.x - 6, bottom - 2, { align: "right", colour: colours.text });
 }
 
-const scaleEnd = (high) => shown(high, high < 1 ? 2 : 1).replace(/\.?0$/, "");
-
 const which = (data, view) => `layer ${view.layer}, ${shownHead(data, view).replace("its ", "")}`;
-
-const titled = (text) => text[0].toUpperCase() + text.slice(1);
 
 function drawAttention(frame, place, { attention }) {
   const { context, data, view, area, colours } = frame;
@@ -142,39 +75,6 @@ function drawAttention(frame, place, { attention }) {
   // Beside the name of the track, where no bar is.
   if (frame.columns.narrow) writeOver(context, `– – ${said}`, area.x + area.width, place[0] - 8, colours.usual, colours.background);
   else write(context, `– – ${said}`, 0, (place[0] + place[1]) / 2 + 30, { colour: colours.usual });
-}
-
-// A text that stays readable over bars and lines.
-function writeOver(context, text, x, y, colour, background) {
-  context.save();
-  context.textAlign = "right";
-  context.textBaseline = "middle";
-  context.lineJoin = "round";
-  context.lineWidth = 5;
-  context.strokeStyle = background;
-  context.strokeText(text, x, y);
-  context.fillStyle = colour;
-  context.fillText(text, x, y);
-  context.restore();
-}
-
-function dashes(context, area, y, colour) {
-  context.save();
-  context.strokeStyle = colour;
-  context.lineWidth = 1.5;
-  context.setLineDash([5, 3]);
-  context.beginPath();
-  context.moveTo(area.x, y);
-  context.lineTo(area.x + area.width, y);
-  context.stroke();
-  context.restore();
-}
-
-// The mean weight of the shown head in correct answers of the reference; undefined where there is none.
-function usualWeight(data, { layer, head }) {
-  const picked = data.picked.find((one) => one.layer === layer);
-  const averaged = picked && (picked.head < 0 || picked.five);
-  return averaged ? undefined : data.judged?.heads?.inCorrect[data.layers.indexOf(layer) * data.numHeads + head];
 }
 
 function drawSignal(frame, place) {
@@ -219,17 +119,6 @@ function gridLine({ context, area, colours }, y, text) {
   write(context, text, area.x - 6, y, { align: "right", colour: colours.text });
 }
 
-// The confidence of the continuation with another token, in the layer that is shown; null without one.
-function otherCurve({ other, tokens, scoreLayer }, view) {
-  const row = other?.curve ? other.layers.indexOf(view.layer) : -1;
-  if (row < 0 || (view.layer !== scoreLayer && other.heads[row] !== view.head)) return null; // of the score's layer a note says so
-  const count = other.tokens.length;
-  const values = other.curve.subarray(row * count, (row + 1) * count);
-  const shownFrom = Math.max(0, other.from - 1); // the last token in common, where the curves part
-  const length = Math.max(tokens.length, count);
-  return { values: Float32Array.from({ length }, (_, token) => (token >= shownFrom && token < count ? values[token] : NaN)) };
-}
-
 // Token labels under the columns: the weakest point and the selected token always, others as many as fit.
 function writeColumns({ context, data, view, columns, xOf, colours }, foot) {
   const { first, shown: many, cell } = columns;
@@ -249,7 +138,7 @@ function writeColumns({ context, data, view, columns, xOf, colours }, foot) {
 }
 
 // All tokens of a long answer by their collapse, with a frame around those in the tracks.
-function drawOverview(canvas, data, columns, colours) {
+export function drawOverview(canvas, data, columns, colours) {
   const { context, width, height } = prepare(canvas, colours);
   const count = data.tokens.length;
   const cell = width / columns.all;

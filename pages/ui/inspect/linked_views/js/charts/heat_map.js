@@ -1,6 +1,11 @@
 // A matrix of attention weights as coloured cells, with its scale beside it.
 
-function drawCells(context, area, { rows, columns, weight, measure, faint = () => false, left }) {
+import { clamp } from "../../../../shared/js/numbers.js";
+import { bandOf, frameOf, prepare, write, writeTokens, writeTurned } from "./canvas.js";
+import { areas, columnAxis, stepOf, weights } from "../numbers/scales.js";
+import { roundedUp } from "../numbers/statistics.js";
+
+function drawCells(context, area, { rows, columns, weight, measure, faint = (_row, _column) => false, left = null }) {
   const cellWidth = area.width / columns;
   const cellHeight = area.height / rows;
   const gap = cellWidth > 9 && cellHeight > 9 ? 1 : 0;
@@ -31,31 +36,8 @@ function drawScale(context, x, area, { scale, label }, colours) {
   }
 }
 
-// How weights from 0 to `top` are coloured, and labelled at a share of the scale.
-function weights(top, colours) {
-  return { scale: colours.scale, share: (value) => value / top, label: (share) => shown(share * top, 2).replace(/0$/, "") };
-}
-
-// How areas under the curve are coloured: as far from 0.5 as the strongest head, either way.
-function areas(values, colours) {
-  const reach = Math.max(0.1, ...values.map((value) => Math.abs(value - 0.5)));
-  const low = 0.5 - Math.ceil(reach * 20) / 20;
-  const span = 1 - 2 * low;
-  return { scale: colours.diverging, share: (value) => (value - low) / span, label: (share) => shown(low + share * span, 2) };
-}
-
-function roundedUp(values) {
-  let most = 0;
-  for (const value of values) if (value > most) most = value;
-  return most > 0 ? Math.ceil(most * 10 - 1e-6) / 10 : 1;
-}
-
-function stepOf(count, room, each) {
-  return [1, 2, 4, 5, 8, 10, 20, 50].find((step) => (count / step) * each <= room) ?? 100;
-}
-
 // Layers down, heads across: the window shaded, the heads selected by RAUQ ringed, the head shown in the other charts framed.
-function drawLayerHead(canvas, data, view, colours) {
+export function drawLayerHead(canvas, data, view, colours) {
   const { context, width, height } = prepare(canvas, colours);
   const { layers, numHeads } = data;
   const area = { x: 44, y: 6, width: Math.max(0, width - 44 - 52), height: Math.max(0, height - 6 - 40) };
@@ -93,7 +75,8 @@ function windowAt({ picked, attention, numHeads, gaps }, token) {
   return picked.flatMap(({ row }) => Array.from({ length: numHeads }, (_, head) => attention[(row * numHeads + head) * gaps + token - 1]));
 }
 
-function ring(context, [x, y], radius, inner) {
+function ring(context, centre, radius, inner) {
+  const [x, y] = centre;
   for (const [colour, line] of [["#10233f", 4.5], [inner, 2.2]]) {
     context.beginPath();
     context.arc(x, y, Math.max(radius, 2.5), 0, 2 * Math.PI);
@@ -104,7 +87,7 @@ function ring(context, [x, y], radius, inner) {
 }
 
 // Heads down, answer tokens across, of the selected layer.
-function drawTokenHead(canvas, data, view, colours) {
+export function drawTokenHead(canvas, data, view, colours) {
   const { context, width, height } = prepare(canvas, colours);
   const count = data.tokens.length;
   const area = { x: 44, y: 6, width: Math.max(0, width - 44 - 52), height: Math.max(0, height - 6 - 62) };
@@ -125,7 +108,7 @@ function drawTokenHead(canvas, data, view, colours) {
   return { area, cellWidth, cellHeight, weight, axis };
 }
 
-function cellAt({ area, cellWidth, cellHeight, axis }, [x, y], rows, columns) {
+export function cellAt({ area, cellWidth, cellHeight, axis }, [x, y], rows, columns) {
   const column = axis ? axis.tokenAt(x) : Math.floor((x - area.x) / cellWidth);
   const row = Math.floor((y - area.y) / cellHeight);
   return row >= 0 && row < rows && column >= 0 && column < columns ? { row, column } : null;

@@ -3,7 +3,7 @@
 const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Samaritan}\p{Script=Mandaic}\p{Script=Adlam}\u200f\u061c]/u;
 
 // The direction of a text is that of its first letter, as the browser finds it for a paragraph.
-function directionOf(text) {
+export function directionOf(text) {
   const first = text.match(/[\p{L}\u200e\u200f\u061c]/u);
   return first && RIGHT_TO_LEFT.test(first[0]) ? "rtl" : "ltr";
 }
@@ -26,7 +26,7 @@ function directionsOf(tokens, seen) {
 }
 
 // The seen tokens line by line, each line along the direction of its paragraph, and the key that leads onwards at each.
-function readingOrder(buttons, tokens, seen) {
+export function readingOrder(buttons, tokens, seen) {
   const directions = directionsOf(tokens, seen);
   const lines = [];
   for (const index of seen) {

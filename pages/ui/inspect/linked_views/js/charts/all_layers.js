@@ -1,6 +1,9 @@
 // Confidence along the answer in every layer of the window; the layer that gives the score in front.
 
-function drawConfidence(canvas, data, view, colours) {
+import { bandOf, drawLine, frameOf, prepare, write, writeTokens } from "./canvas.js";
+import { columnAxis, logRange, logTicks, roomFor } from "../numbers/scales.js";
+
+export function drawConfidence(canvas, data, view, colours) {
   const { context, width, height } = prepare(canvas, colours);
   const count = data.tokens.length;
   const left = 44;
@@ -15,11 +18,6 @@ function drawConfidence(canvas, data, view, colours) {
   context.fillStyle = colours.text;
   writeTokens(context, data.labels, xOf, foot + 9, area.width);
   return { axis };
-}
-
-// Columns for an answer that is still being generated: the curve grows to the right, and is squeezed only now and then.
-function roomFor(count) {
-  return Math.max(16, 2 ** Math.ceil(Math.log2(count)));
 }
 
 function drawCurves(context, data, view, [top, bottom], area, xOf, colours) {
@@ -66,52 +64,4 @@ function drawKey(context, data, selected, area, colours) {
     write(context, name, x + 25, 8, { colour: colours.text });
     x += 25 + context.measureText(name).width + 14;
   }
-}
-
-function drawLine(context, values, xOf, yOf, { colour, line, dash = [], opacity = 1, dots = false }) {
-  context.save();
-  context.globalAlpha = opacity;
-  context.strokeStyle = colour;
-  context.fillStyle = colour;
-  context.lineWidth = line;
-  context.lineJoin = "round";
-  context.setLineDash(dash);
-  context.beginPath();
-  let down = false;
-  values.forEach((value, token) => {
-    const drawable = value > 0 && Number.isFinite(value);
-    if (drawable) context[down ? "lineTo" : "moveTo"](xOf(token), yOf(value));
-    down = drawable;
-  });
-  context.stroke();
-  if (dots) values.forEach((value, token) => { if (value > 0) dot(context, xOf(token), yOf(value)); });
-  context.restore();
-}
-
-function dot(context, x, y) {
-  context.beginPath();
-  context.arc(x, y, 3.2, 0, 2 * Math.PI);
-  context.fill();
-}
-
-function logRange(arrays) {
-  let [low, high] = [Infinity, -Infinity];
-  for (const values of arrays) {
-    for (const value of values) {
-      if (!(value > 0 && Number.isFinite(value))) continue;
-      low = Math.min(low, Math.log10(value));
-      high = Math.max(high, Math.log10(value));
-    }
-  }
-  return low > high ? [-1, 0] : [low - 0.06 * (high - low) - 0.02, high + 0.06 * (high - low) + 0.02];
-}
-
-// 1, 2, 5 of each power of ten; powers alone, thinned further, where those would be too many.
-function logTicks(low, high) {
-  const powers = Array.from({ length: Math.ceil(high) - Math.floor(low) + 1 }, (_, index) => Math.floor(low) + index);
-  const digits = high - low <= 2 ? [1, 2, 5] : [1];
-  const every = Math.ceil((high - low) / 6) || 1;
-  const ticks = powers.filter((power) => power % every === 0).flatMap((power) => digits.map((digit) => Number((digit * 10 ** power).toPrecision(1))));
-  const inside = ticks.filter((tick) => Math.log10(tick) >= low && Math.log10(tick) <= high);
-  return inside.length > 1 ? inside : [low, (low + high) / 2, high].map((end) => Number((10 ** end).toPrecision(2)));
 }

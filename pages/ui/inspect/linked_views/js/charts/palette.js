@@ -1,6 +1,6 @@
 // Colours of the page and of the attention scale, for the current theme.
 
-function palette(element, scales) {
+export function palette(element, scales) {
   const style = getComputedStyle(element);
   const of = (name) => style.getPropertyValue(name).trim();
   const background = of("--st-background-color") || "#ffffff";

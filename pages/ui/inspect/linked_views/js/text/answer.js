@@ -1,43 +1,16 @@
 // The answer as running text, reachable by mouse and by arrow keys; weak words are underlined.
 
-const COLOURINGS = {
-  collapse: {
-    level: (value) => 1 - Math.exp(-Math.max(value, 0)), places: 2,
-    swatches: [0.25, 0.75, 1.5, 3],
-  },
-  contribution: { level: (value, most) => Math.max(value, 0) / most, places: 3, swatches: null },
-  entropy: { name: "Entropy, in nats", level: (value) => 1 - Math.exp(-Math.max(value, 0)), places: 2, swatches: [0.25, 0.75, 1.5, 3] },
-  probability: { name: "Probability", level: (value) => 1 - value, places: 2, swatches: [0.75, 0.5, 0.25, 0] },
-};
-const UNDERLINED = 0.2; // of an answer's own tokens, where no reference says what is much
+import { make } from "../../../../shared/js/dom.js";
+import { on } from "../../../../shared/js/events.js";
+import { shown } from "../../../../shared/js/numbers.js";
+import { probabilityOf } from "../numbers/facts.js";
+import { firstStop, isHidden } from "../numbers/tokens.js";
+import { colouring, limitOf, nameOf } from "./colouring.js";
+
 const LONGEST_WORD = 24; // characters: in scripts without spaces a whole line would be underlined
 
-const nameOf = (data, key) => (key === "collapse" ? data.measure.name : key);
-const titleOf = (data, key) => COLOURINGS[key].name ?? (key === "collapse" ? data.measure.title : data.contributionTitle);
-
-function colouring(data, view) {
-  const kind = COLOURINGS[view.colouring];
-  const values = data[view.colouring];
-  const most = Math.max(1e-9, largest(values));
-  const scale = view.colouring === "collapse" ? data.measure.scale : 1;
-  const level = (value) => (Number.isNaN(value) ? 0 : clamp(kind.level(value / scale, most), 0, 1));
-  const swatches = kind.swatches?.map((value) => value * scale) ?? [0.25, 0.5, 1].map((share) => share * most);
-  return { ...kind, name: titleOf(data, view.colouring), values, level, swatches };
-}
-
-// The level beyond which a word is underlined, and what it stands for: of the reference, else of this answer itself.
-function limitOf(data, view, { values, level }) {
-  const given = data.judged?.underline;
-  if (view.colouring === "collapse" && given !== null && given !== undefined) {
-    return { level: level(given), words: data.judged.underlineNote };
-  }
-  const levels = Array.from(values, level).filter((_, token) => Number.isFinite(values[token]) && !data.tokens[token].quiet).sort((a, b) => a - b);
-  const at = levels.length ? levels[Math.min(levels.length - 1, Math.floor(levels.length * (1 - UNDERLINED)))] : 1;
-  return { level: at, words: "Underlined: words with one of this answer’s strongest fifth of tokens." };
-}
-
 // While an answer is generated, the buttons that are there are kept, so that their colour changes smoothly.
-function drawText(strip, data, act, kept) {
+export function drawText(strip, data, act, kept) {
   if (!kept.length) strip.replaceChildren();
   const added = data.tokens.slice(kept.length).map((token, place) => {
     const index = kept.length + place;
@@ -77,12 +50,8 @@ function foldButton(data, act) {
   return button;
 }
 
-function isHidden(data, view, index) {
-  return Boolean(data.thinking) && view.folded && index >= data.thinking[0] && index < data.thinking[1];
-}
-
 // Hide the folded tokens and their line breaks.
-function paintFold(strip, buttons, data, view) {
+export function paintFold(strip, buttons, data, view) {
   const fold = strip.querySelector(".fold");
   if (!fold) return;
   fold.setAttribute("aria-expanded", String(!view.folded));
@@ -110,13 +79,8 @@ function drawMark(marks) {
   return marks.split(/(?<=↵)(?!↵)/).flatMap((part) => [make("span", "mark-part", part), ...(part.endsWith("↵") ? [make("br")] : [])]);
 }
 
-// The token that the tab key leads to, and that keys start from.
-function firstStop(buttons, data, view) {
-  return view.token ?? data.collapseAt ?? buttons.findIndex((_, index) => !isHidden(data, view, index));
-}
-
 // Updates what depends on selection, colouring and marks; the buttons themselves are kept.
-function paintText(strip, buttons, data, view) {
+export function paintText(buttons, data, view) {
   const colours = colouring(data, view);
   const { values, level, places } = colours;
   const stop = firstStop(buttons, data, view);
@@ -146,35 +110,8 @@ function paintText(strip, buttons, data, view) {
   }
 }
 
-function drawLegend(legend, data, view, act) {
-  if (!data.arrays) return legend.replaceChildren();
-  const colours = colouring(data, view);
-  const { name, level, swatches, places } = colours;
-  const choice = make("select");
-  choice.setAttribute("aria-label", "Colour of the tokens");
-  for (const key of Object.keys(COLOURINGS)) {
-    const option = make("option", "", titleOf(data, key));
-    option.value = key;
-    option.selected = key === view.colouring;
-    choice.append(option);
-  }
-  choice.disabled = data.live;
-  on(choice, "change", () => act.colour(choice.value));
-  const drawn = swatches.map((value) => {
-    const swatch = make("span", "swatch", shown(value, places).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, ""));
-    swatch.style.setProperty("--level", level(value));
-    return swatch;
-  });
-  const undefinedHere = view.colouring in data.reasons ? `Undefined: ${data.reasons[view.colouring]}.` : limitOf(data, view, colours).words;
-  const scale = make("span", "scale");
-  scale.append(...drawn);
-  const wavy = view.wrong.length ? [make("span", "key", "Wavy: marked as incorrect.")] : [];
-  legend.replaceChildren(choice, scale, make("span", "key", undefinedHere), ...wavy);
-  legend.title = name;
-}
-
 // A long answer scrolls: show its largest collapse, or the last token while it is being generated.
-function reveal(strip, button) {
+export function reveal(strip, button) {
   if (!strip.classList.contains("long") || !button) return;
   const top = button.parentNode.offsetTop;
   const above = top < strip.scrollTop;

@@ -1,0 +1,76 @@
+// Linked views of one answer: numbers arrive once per score; selection and hover are handled here, and Python receives the
+// selection and the marks after a pause. Texts come from models and users: they are only ever set as textContent, or
+// drawn on a canvas.
+
+import { explain } from "../../../shared/js/words.js";
+import { wire } from "./listening.js";
+import { decoded } from "./numbers/arrays.js";
+import { opensAt } from "./numbers/tokens.js";
+import { describe, paint } from "./painting.js";
+import { revealToken } from "./scrolling.js";
+import { actions } from "./selection.js";
+import { drawText } from "./text/answer.js";
+import { drawLegend } from "./text/colouring.js";
+
+const NOTHING = { layer: null, head: null, token: null, colour: null }; // is chosen while an answer is generated
+const mounted = new WeakMap();
+
+export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
+  const root = parentElement.querySelector(".views");
+  if (!mounted.has(root)) mounted.set(root, build(root));
+  const stage = mounted.get(root);
+  stage.tell = setStateValue;
+  stage.ask = setTriggerValue;
+  take(stage, data);
+}
+
+function build(root) {
+  const part = (name) => root.querySelector(`.${name}`);
+  const stage = { root, part, data: null, view: null, buttons: [], drawn: {} };
+  // Everything in one report: of two reports under way, the later one must not undo the earlier one.
+  stage.report = settle(() => stage.tell("view", { ...stage.chosen, wrong: stage.view.wrong, answer: stage.data.answer }), 120);
+  // Never disconnected: Streamlit calls the clean-up of an interrupted run while the views are still there.
+  new ResizeObserver(() => stage.data && root.isConnected && paint(stage)).observe(root);
+  stage.act = actions(stage);
+  wire(stage);
+  return stage;
+}
+
+// Calls `act` once, after a pause in the calls: arrow keys held down are one change to the server.
+function settle(act, milliseconds) {
+  let timer = 0;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(act, milliseconds);
+  };
+}
+
+function take(stage, data) {
+  const { part } = stage;
+  part("tip").hidePopover();
+  const another = stage.data?.answer !== data.answer;
+  const adopted = another || stage.data.serial !== data.serial; // a selection from outside, as by Back
+  if (adopted) {
+    stage.chosen = { ...NOTHING, ...data.selection };
+    stage.view = { colouring: stage.chosen.colour ?? "collapse", wrong: data.wrong ?? [], mode: stage.view?.mode };
+  }
+  if (another || stage.view.folded === undefined) stage.view.folded = Boolean(data.folded);
+  if (!data.folded) stage.view.folded = false;
+  const held = stage.buttons.findIndex((button) => button.matches(":focus"));
+  const grows = !another && data.live && data.tokens.length >= stage.buttons.length;
+  stage.data = data.arrays ? decoded({ ...data }, stage.data) : { ...data, collapseAt: null };
+  for (const name of ["source", "headline", "note"]) part(name).textContent = data[name] ?? "";
+  explain(part("detail"), data.detail ?? "", data.words);
+  part("to-learn").hidden = !data.isRecorded;
+  stage.root.classList.toggle("live", data.live);
+  if (data.live) part("offer").hidden = true;
+  stage.root.classList.toggle("scored", Boolean(data.arrays));
+  stage.root.classList.toggle("empty", Boolean(data.empty));
+  if (another || data.live) stage.buttons = drawText(part("strip"), stage.data, stage.act, grows ? stage.buttons : []);
+  drawLegend(part("legend"), stage.data, stage.view, stage.act);
+  if (data.arrays) describe(stage, another);
+  paint(stage);
+  if (held >= 0 && !stage.buttons[held]?.matches(":focus")) stage.buttons[held]?.focus({ preventScroll: true });
+  const shownToken = data.live ? stage.buttons.length - 1 : stage.view.token ?? opensAt(stage.data);
+  if (another || adopted || data.live) revealToken(stage, shownToken);
+}

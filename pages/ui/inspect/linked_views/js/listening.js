@@ -1,0 +1,102 @@
+// What the views do on clicks, keys and movements of the pointer.
+
+import { on } from "../../../shared/js/events.js";
+import { clamp, shown } from "../../../shared/js/numbers.js";
+import { pointIn } from "./charts/canvas.js";
+import { cellAt } from "./charts/heat_map.js";
+import { otherFacts, shortFacts } from "./numbers/facts.js";
+import { nearest } from "./numbers/statistics.js";
+import { paintTracks } from "./painting.js";
+import { followScroll } from "./scrolling.js";
+import { mark, pressed, select, tellOf } from "./selection.js";
+import { lineTip } from "./text/tips.js";
+
+export function wire(stage) {
+  const { part } = stage;
+  on(part("mark"), "click", () => mark(stage));
+  on(part("branch"), "click", () => tellOf(stage, "branch", { token: stage.view.token }));
+  on(part("show-score"), "click", () => select(stage, { layer: null, head: null }));
+  on(part("show-best"), "click", () => select(stage, { layer: stage.data.separates.layer, head: stage.data.separates.head }));
+  on(part("offer"), "click", () => tellOf(stage, "offer", {}));
+  on(part("other-stop"), "click", () => tellOf(stage, "other_answer", { act: "stop" }));
+  on(part("other-close"), "click", () => tellOf(stage, "other_answer", { act: "close" }));
+  on(part("other-compare"), "click", () => tellOf(stage, "other_answer", { act: "compare" }));
+  on(part("strip"), "scroll", () => followScroll(stage));
+  onOverview(stage, part("overview"));
+  on(part("whole"), "click", () => {
+    select(stage, { token: null });
+    stage.root.focus({ preventScroll: true }); // the button has hidden itself
+  });
+  on(stage.root, "keydown", (event) => pressed(stage, event));
+  onNumber(stage, "layer-input", (asked) => ({ layer: nearest(stage.data.layers, asked) }));
+  onNumber(stage, "head-input", (asked) => ({ layer: stage.view.layer, head: clamp(Math.round(asked), 0, stage.data.numHeads - 1) }));
+  onCells(stage, part("layer-head"), {
+    find: (point) => peek(stage, cellAt(stage.drawn.layerHead, point, stage.data.layers.length, stage.data.numHeads)),
+    say: ({ row, column }) => [`layer ${stage.data.layers[row]} · head ${column}`, `${stage.drawn.layerHead.name} ${shown(stage.drawn.layerHead.weight(row, column))}`],
+    choose: ({ row, column }) => ({ layer: stage.data.layers[row], head: column }),
+  });
+  onCells(stage, part("token-head"), {
+    find: (point) => cellAt(stage.drawn.tokenHead, point, stage.data.numHeads, stage.data.tokens.length),
+    say: ({ row, column }) => [`head ${row} · token ${column} “${stage.data.tokens[column].label}”`, `${stage.data.weightName} ${shown(stage.drawn.tokenHead.weight(row, column))}`],
+    choose: ({ row, column }) => ({ layer: stage.view.layer, head: row, token: column }),
+  });
+  onColumns(stage, "tracks");
+  onColumns(stage, "confidence");
+}
+
+function onColumns(stage, chart) {
+  onCells(stage, stage.part(chart), {
+    find: ([x]) => {
+      const { axis, first = 0, count = stage.data.tokens.length } = stage.drawn[chart];
+      const token = axis.tokenAt(x);
+      return token >= first && token < first + count ? { column: token } : null;
+    },
+    say: ({ column }) => [`token ${column} “${stage.data.tokens[column].label}”`, shortFacts(stage.data, stage.view, column) + otherFacts(stage.data, stage.view, column)],
+    choose: ({ column }) => ({ token: stage.view.token === column ? null : column }),
+  });
+}
+
+// A press or a drag over the overview moves the window.
+function onOverview(stage, canvas) {
+  const move = (event) => {
+    if (event.buttons & 1) stage.act.first(stage.drawn.overview.axis.tokenAt(pointIn(canvas, event)[0]));
+  };
+  on(canvas, "pointerdown", (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    move(event);
+  });
+  on(canvas, "pointermove", move);
+}
+
+// An emptied field changes nothing: the selection stays and is written back into it.
+function onNumber(stage, name, change) {
+  on(stage.part(name), "change", ({ target }) => select(stage, target.value === "" ? {} : change(Number(target.value))));
+}
+
+function onCells(stage, canvas, { find, say, choose }) {
+  on(canvas, "mousemove", (event) => {
+    const cell = stage.data.live ? null : find(pointIn(canvas, event));
+    canvas.style.cursor = cell ? "pointer" : "default";
+    if (!cell) return stage.act.leave();
+    const near = { left: event.clientX + 12, top: event.clientY - 8, bottom: event.clientY + 14 };
+    lineTip(stage.part("tip"), ...say(cell), near);
+  });
+  on(canvas, "mouseleave", () => {
+    stage.act.leave();
+    if (stage.view?.hovered) peek(stage, null);
+  });
+  on(canvas, "click", (event) => {
+    const cell = stage.data.live ? null : find(pointIn(canvas, event));
+    if (cell) select(stage, choose(cell));
+  });
+}
+
+// The tracks show the head under the pointer, until it leaves the map or a click keeps it.
+function peek(stage, cell) {
+  const hovered = cell && { layer: stage.data.layers[cell.row], head: cell.column };
+  if (JSON.stringify(hovered) !== JSON.stringify(stage.view.hovered ?? null)) {
+    stage.view.hovered = hovered;
+    paintTracks(stage);
+  }
+  return cell;
+}

@@ -1,0 +1,26 @@
+// Tokens by their place in the answer: labels, folded ones, and those where the views begin.
+
+export function tokenLabels(data) {
+  return data.tokens.map(({ label }) => shortLabel(label));
+}
+
+export const shortLabel = (label) => (label.length > 11 ? `${label.slice(0, 10)}…` : label);
+
+export function isHidden(data, view, index) {
+  return Boolean(data.thinking) && view.folded && index >= data.thinking[0] && index < data.thinking[1];
+}
+
+// The token that the tab key leads to, and that keys start from.
+export function firstStop(buttons, data, view) {
+  return view.token ?? data.collapseAt ?? buttons.findIndex((_, index) => !isHidden(data, view, index));
+}
+
+// Where the views begin: at the largest collapse, and in an answer that scrolls at its first weak point.
+export function opensAt({ long, collapseAt, weakPoints }) {
+  return long && weakPoints?.length ? Math.min(...weakPoints) : collapseAt;
+}
+
+// A character of several tokens is drawn once: what is pointed at is the largest collapse where it is one of them.
+export function meant({ tokens, collapseAt }, token) {
+  return tokens[token].shows.includes(collapseAt) ? collapseAt : token;
+}

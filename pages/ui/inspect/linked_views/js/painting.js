@@ -1,0 +1,148 @@
+// What is drawn when: some of it once per score, some with every selection, some with every hover.
+
+import { on } from "../../../shared/js/events.js";
+import { shown } from "../../../shared/js/numbers.js";
+import { drawConfidence } from "./charts/all_layers.js";
+import { drawLayerHead, drawTokenHead } from "./charts/heat_map.js";
+import { drawHistogram } from "./charts/histogram.js";
+import { palette } from "./charts/palette.js";
+import { drawOverview, drawTracks } from "./charts/tracks.js";
+import { aboutSelected, shortFacts, shownHead, titled } from "./numbers/facts.js";
+import { columnsOf } from "./numbers/scales.js";
+import { isHidden, opensAt } from "./numbers/tokens.js";
+import { paintFold, paintText } from "./text/answer.js";
+import { drawHeads, paintHeads } from "./text/heads_table.js";
+import { drawJudged } from "./text/verdict.js";
+import { drawOther, drawWeak } from "./text/weak_points.js";
+
+// What depends on the score and not on the selection.
+export function describe({ part, data, act }, another) {
+  for (const [name, allowed] of [["layer-input", data.layers], ["head-input", [0, data.numHeads - 1]]]) {
+    part(name).min = Math.min(...allowed);
+    part(name).max = Math.max(...allowed);
+  }
+  part("chart-caption").textContent = data.captions.confidence;
+  part("token-caption").textContent = data.captions.token;
+  part("modes").querySelector("[data-mode=attention]").textContent = data.weightName;
+  for (const button of part("modes").children) on(button, "click", () => act.mode(button.dataset.mode));
+  part("modes").querySelector("[data-mode=auc]").hidden = !data.judged?.heads;
+  part("auc-caption").textContent = data.judged?.heads ? ` ${aboutSelected(data)}` : "";
+  part("offer").hidden = !data.offer;
+  part("offer").textContent = data.offer?.label ?? "";
+  part("heads-title").textContent = data.scoreLayer === null ? "Selected heads" : `Selected heads; the score comes from layer ${data.scoreLayer}`;
+  for (const panel of stageMaps(part)) panel.hidden = !data.gaps && !data.live;
+  drawHeads(part("heads"), data, act);
+  if (data.judged) drawJudged(part, data, act, another);
+  drawOther(part, data);
+}
+
+function stageMaps(part) {
+  return part("panels").querySelectorAll(".maps");
+}
+
+function current({ chosen, view, data }) {
+  view.layer = chosen.layer ?? data.front?.layer ?? data.picked[0].layer;
+  const picked = data.picked.find(({ layer }) => layer === view.layer)?.head ?? 0;
+  view.head = chosen.head ?? Math.max(picked, 0);
+  view.token = chosen.token;
+  view.mode = view.mode === "auc" && !data.judged?.heads ? "attention" : (view.mode ?? "attention");
+  view.colouring = chosen.colour ?? (data.collapseAt === null ? "probability" : "collapse");
+  const asked = data.scoreLayer ?? view.layer;
+  data.frontRow = Math.max(0, data.picked.findIndex(({ layer }) => layer === asked));
+}
+
+export function paint(stage) {
+  const { part, data, view, drawn } = stage;
+  if (!data.arrays) return paintBare(stage);
+  current(stage);
+  if (view.token !== null && isHidden(data, view, view.token)) view.folded = false; // a chart or a link selected it
+  const colours = palette(stage.root, data.scales);
+  paintFold(part("strip"), stage.buttons, data, view);
+  paintText(stage.buttons, data, view);
+  drawWeak(part("weak"), data, view, stage.act);
+  if (data.judged) drawHistogram(part("histogram"), data, colours);
+  paintTokenBar(stage);
+  part("overview").hidden ||= Boolean(data.empty);
+  if (data.empty) return; // nothing was scored, so the panels are hidden
+  part("layer-input").value = view.layer;
+  part("head-input").value = view.head;
+  paintMapWords(part, data, view);
+  part("token-title").textContent = `Heads of layer ${view.layer}, token by token`;
+  paintHeads(part("heads"), data, view);
+  if (data.gaps) {
+    drawn.layerHead = drawLayerHead(part("layer-head"), data, view, colours);
+    if (data.attention) drawn.tokenHead = drawTokenHead(part("token-head"), data, view, colours);
+  }
+  drawn.confidence = drawConfidence(part("confidence"), data, view, colours);
+  paintTracks(stage);
+  nameCanvas(part("layer-head"), `Previous-token ${data.weightName}, layer by head, ${part("map-sub").textContent}. Shown: layer ${view.layer}, head ${view.head}.`);
+  nameCanvas(part("token-head"), `${part("token-title").textContent}. Shown: head ${view.head}.`);
+  nameCanvas(part("confidence"), `Confidence along the answer in every layer used by RAUQ. ${data.headline}`);
+}
+
+// Which layer and head the tracks show, why, and the way to the layer that gives the score.
+function paintShownHead(part, data, { layer, head }) {
+  const picked = data.picked.find((one) => one.layer === layer);
+  const isPicked = picked && (picked.head === head || picked.head < 0 || picked.five);
+  const isScore = isPicked && data.scoreLayer === layer;
+  const isBest = data.separates?.layer === layer && data.separates.head === head;
+  const separates = `separates answers best (ROC-AUC ${shown(data.separates?.auc, 2)})`;
+  const what = `Layer ${layer}, ${shownHead(data, { layer, head })}${isBest ? `, which ${separates}` : ""}`;
+  const single = data.measure.name === "surprisal" ? "" : isScore ? (isBest ? " and gives the score" : ", which gives the score") : data.scoreLayer === null ? ". No single layer gives the score" : ": not the one that gives the score";
+  part("shown-what").textContent = `${what}${single}`;
+  part("show-score").hidden = data.live || isScore || (data.front.layer === layer && data.front.head === head);
+  part("show-score").textContent = `Show layer ${data.front.layer}, ${shownHead(data, data.front)}${data.scoreLayer === null ? "" : ", which gives the score"}`;
+  part("show-best").hidden = data.live || !data.separates || isBest;
+  part("show-best").textContent = data.separates ? `Show layer ${data.separates.layer}, head ${data.separates.head}, which ${separates}` : "";
+}
+
+// The tracks show the head under the pointer, if there is one, else the selected one.
+export function paintTracks(stage) {
+  const { part, data, view, drawn } = stage;
+  const colours = palette(stage.root, data.scales);
+  const head = view.hovered ? { ...view, ...view.hovered } : view;
+  const columns = columnsOf(part("tracks"), data, view);
+  const scrolls = columns.shown < columns.all && !data.live;
+  if (part("overview").hidden === scrolls) part("overview").hidden = !scrolls;
+  drawn.tracks = drawTracks(part("tracks"), data, head, colours);
+  if (scrolls) {
+    drawn.overview = drawOverview(part("overview"), data, columns, colours);
+    const last = columns.first + columns.shown - 1;
+    nameCanvas(part("overview"), `The whole answer. In the tracks: tokens ${columns.first} to ${last} of ${columns.all}.`);
+  }
+  const token = view.token ?? data.collapseAt;
+  const { attention, confidence } = drawn.tracks.curves;
+  const here = token === null ? "" : ` At token ${token}: ${data.weightName} ${shown(token ? attention[token - 1] : NaN)}, confidence ${shown(confidence?.[token])}.`;
+  paintShownHead(part, data, head);
+  nameCanvas(part("tracks"), `${titled(data.weightName)} to the previous token, signal and confidence by token: layer ${head.layer}, head ${head.head}.${here}`);
+}
+
+const nameCanvas = (canvas, text) => canvas.setAttribute("aria-label", text);
+
+function paintMapWords(part, data, view) {
+  const heads = view.mode === "auc" ? data.judged.heads : null;
+  const where = view.token > 0 ? `at token ${view.token} only` : "mean over the answer";
+  part("map-sub").textContent = heads ? heads.sub : where;
+  part("map-caption").textContent = heads ? heads.caption : data.captions.map;
+  for (const button of part("modes").children) button.setAttribute("aria-pressed", String(button.dataset.mode === view.mode));
+}
+
+function paintBare({ buttons, part }) {
+  buttons.forEach((button) => button.setAttribute("aria-label", button.firstChild.textContent));
+  part("token-facts").textContent = "";
+  part("weak").replaceChildren();
+  part("other").hidden = true;
+  part("overview").hidden = true;
+  for (const button of ["mark", "branch", "whole"]) part(button).hidden = true;
+}
+
+function paintTokenBar({ part, data, view }) {
+  const selected = view.token !== null;
+  const token = view.token ?? opensAt(data);
+  const facts = data.live || token === null ? data.hint : `“${data.tokens[token].label}”: ${shortFacts(data, view, token)}`;
+  if (part("token-facts").textContent !== facts) part("token-facts").textContent = facts;
+  for (const button of ["mark", "branch", "whole"]) part(button).hidden = !selected;
+  const marked = view.wrong.includes(view.token);
+  part("mark").setAttribute("aria-pressed", String(marked));
+  part("mark").textContent = marked ? "✗ Marked as incorrect" : "Mark as incorrect";
+}

@@ -1,0 +1,39 @@
+// A long answer scrolls: its text and the window of the tracks move together.
+
+import { clamp } from "../../../shared/js/numbers.js";
+import { columnsOf } from "./numbers/scales.js";
+import { paintTracks } from "./painting.js";
+import { reveal } from "./text/answer.js";
+
+// Brings a token into the scrolled text and into the window of the tracks.
+export function revealToken(stage, token) {
+  if (token === null || token < 0) return;
+  reveal(stage.part("strip"), stage.buttons[token]);
+  stage.scrolledTo = stage.part("strip").scrollTop;
+  const columns = stage.data.arrays && !stage.data.empty && columnsOf(stage.part("tracks"), stage.data, stage.view);
+  if (!columns || (token >= columns.first && token < columns.first + columns.shown)) return;
+  stage.view.first = Math.max(0, token - Math.floor(columns.shown / 3));
+  paintTracks(stage);
+}
+
+// Moves the window of the tracks; the text follows.
+export function moveWindow(stage, token) {
+  if (!stage.data.arrays || stage.data.empty || stage.data.live) return;
+  const columns = columnsOf(stage.part("tracks"), stage.data, stage.view);
+  stage.view.first = clamp(Math.round(token - columns.shown / 2), 0, columns.all - columns.shown);
+  const word = stage.buttons[Math.min(stage.view.first, stage.buttons.length - 1)].parentNode;
+  stage.part("strip").scrollTop = word.offsetTop;
+  stage.scrolledTo = stage.part("strip").scrollTop;
+  paintTracks(stage);
+}
+
+// The window of the tracks follows the text that the user scrolls.
+export function followScroll(stage) {
+  const strip = stage.part("strip");
+  if (!stage.data.arrays || stage.data.live || !strip.classList.contains("long")) return;
+  if (Math.abs(strip.scrollTop - stage.scrolledTo) < 3) return; // our own doing
+  stage.scrolledTo = strip.scrollTop;
+  const { all, shown: many } = columnsOf(stage.part("tracks"), stage.data, stage.view);
+  stage.view.first = Math.round((strip.scrollTop / Math.max(1, strip.scrollHeight - strip.clientHeight)) * (all - many));
+  paintTracks(stage);
+}

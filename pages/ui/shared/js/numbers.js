@@ -1,0 +1,12 @@
+// Numbers as the pages write them.
+
+export function shown(value, places = 3) {
+  if (Number.isNaN(value) || value === undefined) return "–";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  const text = Math.abs(value).toFixed(places);
+  return value < 0 && Number(text) !== 0 ? `−${text}` : text;
+}
+
+export function clamp(value, low, high) {
+  return Math.min(Math.max(value, low), high);
+}
