@@ -168,8 +168,10 @@ function drawLegend(legend, data, view, act) {
   const undefinedHere = view.colouring in data.reasons ? `Undefined: ${data.reasons[view.colouring]}.` : limitOf(data, view, colours).words;
   const scale = make("span", "scale");
   scale.append(...drawn);
+  const key = make("span", "key");
+  explain(key, undefinedHere, data.words);
   const wavy = view.wrong.length ? [make("span", "key", "Wavy: marked as incorrect.")] : [];
-  legend.replaceChildren(choice, scale, make("span", "key", undefinedHere), ...wavy);
+  legend.replaceChildren(choice, scale, key, ...wavy);
   legend.title = name;
 }
 

@@ -132,8 +132,8 @@ function take(stage, data) {
   const held = stage.buttons.findIndex((button) => button.matches(":focus"));
   const grows = !another && data.live && data.tokens.length >= stage.buttons.length;
   stage.data = data.arrays ? decoded({ ...data }, stage.data) : { ...data, collapseAt: null };
-  for (const name of ["source", "headline", "note"]) part(name).textContent = data[name] ?? "";
-  explain(part("detail"), data.detail ?? "", data.words);
+  part("source").textContent = data.source ?? "";
+  for (const name of ["headline", "detail", "note"]) explain(part(name), data[name] ?? "", data.words);
   part("to-learn").hidden = !data.isRecorded;
   stage.root.classList.toggle("live", data.live);
   if (data.live) part("offer").hidden = true;
@@ -198,15 +198,16 @@ function describe({ part, data, act }, another) {
     part(name).min = Math.min(...allowed);
     part(name).max = Math.max(...allowed);
   }
-  part("chart-caption").textContent = data.captions.confidence;
-  part("token-caption").textContent = data.captions.token;
+  explain(part("chart-caption"), data.captions.confidence, data.words);
+  explain(part("token-caption"), data.captions.token, data.words);
+  for (const node of part("panels").querySelectorAll("[data-explain]")) explain(node, node.textContent, data.words);
   part("modes").querySelector("[data-mode=attention]").textContent = data.weightName;
   for (const button of part("modes").children) on(button, "click", () => act.mode(button.dataset.mode));
   part("modes").querySelector("[data-mode=auc]").hidden = !data.judged?.heads;
-  part("auc-caption").textContent = data.judged?.heads ? ` ${aboutSelected(data)}` : "";
+  explain(part("auc-caption"), data.judged?.heads ? ` ${aboutSelected(data)}` : "", data.words);
   part("offer").hidden = !data.offer;
   part("offer").textContent = data.offer?.label ?? "";
-  part("heads-title").textContent = data.scoreLayer === null ? "Selected heads" : `Selected heads; the score comes from layer ${data.scoreLayer}`;
+  explain(part("heads-title"), data.scoreLayer === null ? "Selected heads" : `Selected heads; the score comes from layer ${data.scoreLayer}`, data.words);
   for (const panel of stageMaps(part)) panel.hidden = !data.gaps && !data.live;
   drawHeads(part("heads"), data, act);
   if (data.judged) drawJudged(part, data, act, another);
@@ -256,7 +257,7 @@ function paint(stage) {
   part("layer-input").value = view.layer;
   part("head-input").value = view.head;
   paintMapWords(part, data, view);
-  part("token-title").textContent = `Heads of layer ${view.layer}, token by token`;
+  explain(part("token-title"), `Heads of layer ${view.layer}, token by token`, data.words);
   paintHeads(part("heads"), data, view);
   if (data.gaps) {
     drawn.layerHead = drawLayerHead(part("layer-head"), data, view, colours);
@@ -278,11 +279,14 @@ function paintShownHead(part, data, { layer, head }) {
   const separates = `separates answers best (ROC-AUC ${shown(data.separates?.auc, 2)})`;
   const what = `Layer ${layer}, ${shownHead(data, { layer, head })}${isBest ? `, which ${separates}` : ""}`;
   const single = data.measure.name === "surprisal" ? "" : isScore ? (isBest ? " and gives the score" : ", which gives the score") : data.scoreLayer === null ? ". No single layer gives the score" : ": not the one that gives the score";
-  part("shown-what").textContent = `${what}${single}`;
+  explain(part("shown-what"), `${what}${single}`, data.words);
   part("show-score").hidden = data.live || isScore || (data.front.layer === layer && data.front.head === head);
   part("show-score").textContent = `Show layer ${data.front.layer}, ${shownHead(data, data.front)}${data.scoreLayer === null ? "" : ", which gives the score"}`;
   part("show-best").hidden = data.live || !data.separates || isBest;
-  part("show-best").textContent = data.separates ? `Show layer ${data.separates.layer}, head ${data.separates.head}, which ${separates}` : "";
+  part("show-best").textContent = data.separates ? `Show layer ${data.separates.layer}, head ${data.separates.head}` : "";
+  name(part("show-best"), `${part("show-best").textContent}, which ${separates}`);
+  part("best-why").hidden = part("show-best").hidden;
+  explain(part("best-why"), `, which ${separates}`, data.words);
 }
 
 // The tracks show the head under the pointer, if there is one, else the selected one.
@@ -311,8 +315,8 @@ const name = (canvas, text) => canvas.setAttribute("aria-label", text);
 function paintMapWords(part, data, view) {
   const heads = view.mode === "auc" ? data.judged.heads : null;
   const where = view.token > 0 ? `at token ${view.token} only` : "mean over the answer";
-  part("map-sub").textContent = heads ? heads.sub : where;
-  part("map-caption").textContent = heads ? heads.caption : data.captions.map;
+  explain(part("map-sub"), heads ? heads.sub : where, data.words);
+  explain(part("map-caption"), heads ? heads.caption : data.captions.map, data.words);
   for (const button of part("modes").children) button.setAttribute("aria-pressed", String(button.dataset.mode === view.mode));
 }
 
