@@ -13,7 +13,9 @@ SHOWN = "word => word.shadowRoot.querySelector('[popover]').matches(':popover-op
 BOX = """word => {
   const tip = word.shadowRoot.querySelector("[popover]");
   const { left, right, top, bottom } = tip.getBoundingClientRect();
-  return { left, right, top, bottom, text: tip.innerText };
+  const own = word.getBoundingClientRect();
+  const isBeside = Math.max(own.top - bottom, top - own.bottom) < 8 && left < own.right && right > own.left;
+  return { left, right, top, bottom, isBeside, text: tip.innerText };
 }"""
 
 
@@ -34,6 +36,7 @@ def test_a_word_in_a_text_of_the_app_is_explained_by_every_means(page, server, p
         box = word.evaluate(BOX)
         assert 0 <= box["left"] < box["right"] <= width
         assert 0 <= box["top"] < box["bottom"] <= HEIGHT
+        assert box["isBeside"]
         assert box["text"] == word.get_attribute("aria-description")
         page.mouse.move(2, 2)
         assert not is_shown(word)

@@ -52,6 +52,7 @@ function tipOf(node) {
   const tip = document.createElement("span");
   tip.popover = "manual";
   tip.part = "explanation";
+  tip.style.inset = "auto"; // not in the style sheet, which comes before what `place` says
   tip.setAttribute("aria-hidden", "true"); // it is the description of the word
   node.attachShadow({ mode: "open" }).append(document.createElement("slot"), tip);
   return tip;
