@@ -17,10 +17,12 @@ function decodeWeights(base64) {
   return Float32Array.from(new Uint16Array(bytesOf(base64)), (step) => (step === 65535 ? NaN : step / 65534));
 }
 
+// As `amount` of rauq/labels.py: "< 0.01" where a number above zero would read as nothing at all.
 function shown(value, places = 3) {
   if (Number.isNaN(value) || value === undefined) return "–";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   const text = Math.abs(value).toFixed(places);
+  if (value > 0 && Number(text) === 0) return `< ${(10 ** -places).toFixed(places)}`;
   return value < 0 && Number(text) !== 0 ? `−${text}` : text;
 }
 

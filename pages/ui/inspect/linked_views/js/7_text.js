@@ -135,7 +135,7 @@ function paintText(strip, buttons, data, view) {
     const own = Math.max(0, ...shows.map(levelOf));
     button.style.setProperty("--level", own);
     strongest.set(button.parentNode, Math.max(strongest.get(button.parentNode) ?? 0, own));
-    const said = [`token ${index}: ${data.tokens[index].label}`, `probability ${probabilityOf(data, index)}`, `${nameOf(data, view.colouring)} ${shown(values[index], places)}`];
+    const said = [`token ${index}: ${data.tokens[index].label}`, `probability ${shown(data.probability[index], 2)}`, `${nameOf(data, view.colouring)} ${shown(values[index], places)}`];
     if (collapse) said.push(`largest ${data.measure.name}`);
     if (wrong) said.push("marked as incorrect");
     button.setAttribute("aria-label", said.join(", "));

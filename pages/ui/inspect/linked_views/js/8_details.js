@@ -5,11 +5,6 @@ function headName({ head, five }) {
   return five ? "mean of its top five heads" : `head ${head}`;
 }
 
-// In two decimals, of which a small probability has more than 0.00.
-function probabilityOf({ probability }, token) {
-  return probability[token] < 0.005 ? "< 0.01" : shown(probability[token], 2);
-}
-
 function factsOf(data, view, token) {
   const { attention, confidence } = headCurves(data, view);
   const facts = [["probability", shown(data.probability[token], 4)], ["entropy", `${shown(data.entropy[token])} nats`]];
@@ -17,7 +12,7 @@ function factsOf(data, view, token) {
   facts.push([`confidence c, layer ${view.layer}, ${shownHead(data, view)}`, shown(confidence?.[token])]);
   facts.push([numbersOf(data, data.measure.name), `${shown(data.collapse[token])} nats`]);
   if (data.measure.name === "surprisal") return facts;
-  facts.push([`from ${data.signalName}, ${data.weightName}`, `${shown(data.shares[2 * token])}, ${shown(data.shares[2 * token + 1])}`]);
+  facts.push([`from ${data.signalName}, ${data.weightName}`, [0, 1].map((part) => shown(data.shares[2 * token + part])).join(", ")]);
   facts.push([numbersOf(data, "contribution"), shown(data.contribution[token])]);
   return facts;
 }
@@ -37,7 +32,7 @@ function shortFacts(data, view, token) {
   const weight = token ? attention[token - 1] : NaN;
   const usual = mean(attention);
   const beside = Number.isFinite(weight) ? (weight < usual ? ` (below its mean, ${shown(usual, 2)})` : ` (no drop: its mean is ${shown(usual, 2)})`) : "";
-  return `p ${probabilityOf(data, token)} · entropy ${shown(data.entropy[token], 2)} nats · ${data.weightName} ${shown(weight, 2)}${beside} · confidence ${shown(confidence?.[token], 2)}`;
+  return `p ${shown(data.probability[token], 2)} · entropy ${shown(data.entropy[token], 2)} nats · ${data.weightName} ${shown(weight, 2)}${beside} · confidence ${shown(confidence?.[token], 2)}`;
 }
 
 // The token of the continuation in the same column, with its confidence in the shown layer.
@@ -68,7 +63,7 @@ function alternative([text, share, chosen]) {
   const bar = make("div", "bar");
   bar.style.setProperty("--share", share);
   track.append(bar);
-  row.append(make("span", "text", chosen ? `${text} ✓` : text), track, make("span", "value", share < 0.0005 ? "<0.001" : shown(share)));
+  row.append(make("span", "text", chosen ? `${text} ✓` : text), track, make("span", "value", shown(share)));
   return row;
 }
 
