@@ -171,6 +171,12 @@ def number(value: float, *, places: int = 3) -> str:
     return "–" if math.isnan(value) else f"{value:z.{places}f}".replace("-", "−").replace("inf", "∞")
 
 
+def amount(value: float, *, places: int = 3) -> str:
+    """How much there is of something, as `number` writes it: "< 0.01" where that would read as nothing at all."""
+    is_nothing = value > 0 and not float(f"{value:.{places}f}")
+    return f"< {number(10.0**-places, places=places)}" if is_nothing else number(value, places=places)
+
+
 def size(num_bytes: int) -> str:
     """An amount of memory in powers of 1000: 16.1 GB."""
     unit, name = next((unit, name) for unit, name in _SIZES if num_bytes >= unit or unit == 1)

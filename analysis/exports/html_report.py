@@ -15,11 +15,11 @@ from rauq.labels import (
     Direction,
     Part,
     about_weights,
+    amount,
     boxed_parts,
     direction,
     letters_direction,
     lines,
-    number,
     order_marks,
     running,
 )
@@ -77,21 +77,21 @@ class StripToken(NamedTuple):
 def strip(trace: Trace, score: Score) -> tuple[StripToken, ...]:
     """The tokens of an answer in the colours of its score; a line break is drawn, save after the last token."""
     collapse_point, colouring = report.collapse(trace, score), COLOURINGS[score.by]
-    last = len(trace.pieces) - 1
+    last, values = len(trace.pieces) - 1, report.settled(score.collapse).tolist()
     drawn = zip(trace.pieces, boxed_parts(trace.pieces), order_marks(trace.pieces), strict=True)
     own = direction(trace.pieces)
     return tuple(
         StripToken(
             parts=shown,
             level=colouring.level(value),
-            number=number(value, places=2),
+            number=amount(value, places=2),
             collapse=collapse_point is not None and index == collapse_point.token,
             wrong=index in trace.wrong,
             ends_line=piece.endswith(b"\n") and index < last,
             order=mark,
             direction=letters_direction([piece]) or own,
         )
-        for index, ((piece, shown, mark), value) in enumerate(zip(drawn, score.collapse.tolist(), strict=True))
+        for index, ((piece, shown, mark), value) in enumerate(zip(drawn, values, strict=True))
     )
 
 
@@ -138,7 +138,7 @@ def html_report(trace: Trace, score: Score, *, said: Statements | None = None, d
         undefined=_undefined(score),
         trace_file=(trace_file := file_name(trace, "answer.safetensors")),
         code=python_code(trace, score, trace_file=trace_file),
-        number=number,
+        number=amount,
         weight=weight_name(trace.attribution),
         running=running,
     )

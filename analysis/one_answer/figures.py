@@ -55,7 +55,7 @@ def layer_head_map(
     cells = attention_cells(weights, title=weight, dark=dark)
     cells.update(
         customdata=np.broadcast_to(np.asarray(layers, dtype=np.int32)[:, None], weights.shape),
-        hovertemplate="layer %{customdata} · head %{x}<br>WEIGHT %{z:.3f}<extra></extra>".replace("WEIGHT", weight),
+        hovertemplate="layer %{customdata} · head %{x}<br>WEIGHT %{z:.3g}<extra></extra>".replace("WEIGHT", weight),
     )
     figure = go.Figure(cells)
     _shade_window(figure, [row_of[layer] for layer, _ in picked])
@@ -120,7 +120,7 @@ def token_head_map(
     cells = attention_cells(padded, title=weight, dark=dark)
     cells.update(
         text=np.broadcast_to(np.array(hover_labels(pieces), dtype=object), padded.shape),
-        hovertemplate="head %{y} · %{text}<br>WEIGHT %{z:.3f}<extra></extra>".replace("WEIGHT", weight),
+        hovertemplate="head %{y} · %{text}<br>WEIGHT %{z:.3g}<extra></extra>".replace("WEIGHT", weight),
     )
     frame = {"type": "rect", "x0": -0.5, "x1": num_tokens - 0.5, "y0": head - 0.5, "y1": head + 0.5}
     frame |= {"line": {"color": UNCERTAINTY, "width": 2}}
@@ -191,7 +191,7 @@ def _confidences(score: Score, front: ShownHead, hover: list[str]) -> list[go.Sc
 
 def _line(values: np.ndarray, hover: list[str], **look: object) -> go.Scatter:
     drawable = np.where(values > 0, values, np.nan).astype(np.float32)
-    template = "%{text}<br>%{fullData.name}: %{y:.3f}<extra></extra>"
+    template = "%{text}<br>%{fullData.name}: %{y:.3g}<extra></extra>"
     return go.Scatter(y=drawable, text=hover, hovertemplate=template, **({"mode": "lines"} | look))
 
 
@@ -206,7 +206,7 @@ def _bars(values: np.ndarray, first: int, hover: list[str], *, name: str, colour
         marker={"color": colour, "line": {"width": 0}},
         opacity=0.8,
         showlegend=False,
-        hovertemplate="%{text}<br>%{fullData.name}: %{y:.3f}<extra></extra>",
+        hovertemplate="%{text}<br>%{fullData.name}: %{y:.3g}<extra></extra>",
     )
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rauq.labels import about_weights, number, running, token_labels
+from rauq.labels import about_weights, amount, number, running, token_labels
 from rauq.scoring.empty import ENDINGS, empty_answer
 from rauq.scoring.score import Score, collapse_token
 from rauq.scoring.settings import Settings
@@ -96,10 +96,17 @@ def collapse(trace: Trace, score: Score) -> CollapsePoint | None:
     """
     if (token := collapse_token(trace, score)) is None:
         return None
-    signal_share, attention_share = map(float, score.collapse_shares[token])
-    return CollapsePoint(
-        token=token, value=float(score.collapse[token]), signal_share=signal_share, attention_share=attention_share
-    )
+    parts = settled(np.array([score.collapse[token], *score.collapse_shares[token]]))
+    value, signal_share, attention_share = parts.tolist()
+    return CollapsePoint(token=token, value=value, signal_share=signal_share, attention_share=attention_share)
+
+
+_NOISE = 1e-9
+
+
+def settled(differences: np.ndarray) -> np.ndarray:
+    """Differences of logarithms without the noise of their computation, so that what is zero reads as zero."""
+    return np.where(np.abs(differences) < _NOISE, 0.0, differences)
 
 
 def weak_points(trace: Trace, score: Score, *, most: int = 3) -> tuple[int, ...]:
@@ -148,7 +155,7 @@ def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
     where = f"at token {collapse_point.token}, “{token_labels(trace.pieces)[collapse_point.token]}”"
     shares = _shares(collapse_point, score, weight)
     detail = (
-        f"{number(collapse_point.value, places=2)} nats below the reference (p = 1 at every token){shares}."
+        f"{amount(collapse_point.value, places=2)} nats below the reference (p = 1 at every token){shares}."
         f"{_small_part(collapse_point, score, weight)}{_origin(score)}"
     )
     return f"{_opening(collapse_point.value)} {where}", detail
@@ -158,7 +165,7 @@ def _surprise(trace: Trace, score: Score, token: int) -> tuple[str, str]:
     """The name or the word with the largest surprisal, and its value."""
     start, stop = compared_span(score, token)
     text = running("".join(trace.answer_tokens[start:stop]).strip())
-    value = number(float(score.collapse[token]), places=2)
+    value = amount(float(score.collapse[token]), places=2)
     first = ", minus the entropy there, which is what to expect of the first token" if token == score.span[0] else ""
     detail = (
         f"Surprisal {value} nats at token {token}, −log p{first}: the largest of the names and numbers that are not in "
@@ -205,10 +212,14 @@ def _small_part(collapse_point: CollapsePoint, score: Score, weight: str) -> str
     shares = {score.settings.signal or "signal": collapse_point.signal_share, weight: collapse_point.attention_share}
     small = [(name, abs(share) / collapse_point.value) for name, share in shares.items()]
     return "".join(
-        f" {name[:1].upper()}{name[1:]} changes it by only {number(100 * share, places=0)} %."
+        f" {name[:1].upper()}{name[1:]} changes it by {_in_percent(share)} %."
         for name, share in small
         if share <= SMALL_PART
     )
+
+
+def _in_percent(share: float) -> str:
+    return "less than 1" if 0 < share < 0.01 else f"only {number(100 * share, places=0)}"
 
 
 def attention_adds_little(trace: Trace, score: Score) -> bool:

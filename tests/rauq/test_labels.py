@@ -25,6 +25,30 @@ def test_numbers_read_as_such(value, shown):
     assert labels.number(value) == shown
 
 
+@pytest.mark.parametrize(
+    ("value", "places", "shown"),
+    [
+        (0.0005, 2, "< 0.01"),
+        (0.0049, 2, "< 0.01"),
+        (0.0051, 2, "0.01"),
+        (-0.0051, 2, "−0.01"),
+        (-0.0049, 2, "0.00"),  # on a scale with numbers of either sign, nothing begins at zero
+        (1e-300, 0, "< 1"),
+        (0.0, 2, "0.00"),
+        (-0.0, 2, "0.00"),
+        *((value, 3, shown) for value, shown in NUMBERS if value != -0.0001),
+    ],
+)
+def test_what_would_be_rounded_to_zero_is_said_to_be_small(value, places, shown):
+    assert labels.amount(value, places=places) == shown
+
+
+@given(st.floats(), st.integers(0, 6))
+def test_what_is_above_zero_does_not_read_as_zero(value, places):
+    shown = float(re.sub("[^0-9.]", "", labels.amount(value, places=places)) or "nan")
+    assert value <= 0 or math.isnan(value) or shown != 0
+
+
 @pytest.mark.parametrize(("num_bytes", "shown"), [*SIZES, (1_234_500_000_000, "1,234.5 GB")])
 def test_sizes_have_one_decimal_and_no_exponent(num_bytes, shown):
     assert labels.size(num_bytes) == shown

@@ -40,6 +40,7 @@ from pages.ui.shared.errors import message_text, printable, show_error
 from pages.ui.shared.figure_export import buttons, format_picker, is_dark
 from pages.ui.shared.state import ATLAS
 from pages.ui.shared.url_state import CORRECT_ANSWER, LONGEST, RUN, SAID, VERDICT, VIEW
+from pages.ui.shared.words import explained
 from rauq.errors import RauqError
 from rauq.labels import lines, listed, running, size
 from rauq.recorded.scores import ReferenceScores
@@ -208,7 +209,7 @@ def _figures(trace: Trace, score: Score) -> None:
         key = f"figure_{drawing.name.replace('-', '_')}"
         st.header(drawing.heading, anchor=False)
         st.plotly_chart(drawing.figure, key=key, config=buttons(file_name(trace, drawing.name)), alt=drawing.heading)
-        st.caption(drawing.caption)
+        st.caption(drawing.caption, help=explained(drawing.caption))
 
 
 _PICK, _FORM, _COUNT, _MAKE = "reference_run", "reference_form", "reference_count", "reference_make"
@@ -277,7 +278,8 @@ def _rank(trace: Trace, score: Score, scores: ReferenceScores, name: str) -> Non
     about = about_reference(score, scores, name)
     curve = calibration(scores)
     rank = rank_in_words(ranked, written=scores.written)
-    st.text(f"{rank}. {share_near(trace, score, scores)} {about}")
+    said = f"{rank}. {share_near(trace, score, scores)} {about}"
+    st.text(said, help=explained(said))
     if curve.reason:
         return
     figure = calibration_chart(curve, score=score.uncertainty, dark=is_dark())

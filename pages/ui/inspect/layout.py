@@ -45,7 +45,7 @@ from pages.ui.shared.url_state import ASKS, EXAMPLE, FROM, KEPT, NUMBER, OF_RUN,
 from rauq.checkpoints.kinds import find_preset
 from rauq.checkpoints.named import find_named
 from rauq.errors import RauqError
-from rauq.labels import running, shortened
+from rauq.labels import amount, running, shortened
 from rauq.scoring.report import Words
 from rauq.scoring.score import Score
 from rauq.trace.trace import Kind, Trace
@@ -302,7 +302,7 @@ def _show_partial(job: Job, *, waiting: bool) -> None:
     so_far = job.so_far  # read first: a job that has ended has none any more
     if not job.live or job.waiting != waiting:
         st.rerun()
-    seconds = f"{time.monotonic() - job.begun:.1f} s"
+    seconds = f"{amount(time.monotonic() - job.begun, places=1)} s"
     counted = f"{len(job.pieces)} of at most {job.request.max_new_tokens} tokens, {seconds}" if job.pieces else seconds
     source = running(printable(job.request.model.name))
     words_so_far = Words(source=source, headline=f"{job.stage}, {source}", detail=f"{counted} so far")

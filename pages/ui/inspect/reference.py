@@ -20,7 +20,7 @@ from pages.ui.shared import url_state
 from pages.ui.shared.errors import message_text
 from pages.ui.shared.url_state import REFERENCE, RUN
 from rauq.errors import InvalidInput, RauqError
-from rauq.labels import number, running
+from rauq.labels import amount, number, running
 from rauq.recorded.scores import WRITTEN, ReferenceScores, scores_of
 from rauq.scoring.report import was_given
 from rauq.scoring.score import Score
@@ -284,7 +284,7 @@ def _heads(kept: ReferenceScores, trace: Trace) -> dict[str, Any] | None:
 def _underline_note(scores: ReferenceScores, score: Score) -> str:
     if scores.token_collapse is None:
         return ""
-    limit, what = number(scores.token_collapse, places=2), "surprisal" if score.by == "surprisal" else "collapse"
+    limit, what = amount(scores.token_collapse, places=2), "surprisal" if score.by == "surprisal" else "collapse"
     return f"Underlined: words with a {what} beyond {limit} nats, which one in five tokens of the reference exceeds."
 
 

@@ -57,7 +57,7 @@ from pages.ui.shared.run_views.page import (
 )
 from pages.ui.shared.run_views.tables import Column, compared, numbers, show_table
 from pages.ui.shared.run_views.views import draw, draw_picture, draw_pictures, draw_tables, save_table, say
-from rauq.labels import number, running
+from rauq.labels import amount, number, running
 from rauq.methods.method import Method
 
 _NONE = ""
@@ -197,8 +197,14 @@ def _measured(costs: Sequence[Cost]) -> list[Column]:
     return [
         *_alone(costs),
         numbers("overhead in batches, %", [100 * cost.overhead for cost in costs], places=1, help=_OVERHEAD),
-        numbers("seconds in batches", [cost.seconds for cost in costs], places=3, help=_SECONDS),
+        _seconds([cost.seconds for cost in costs]),
     ]
+
+
+def _seconds(values: Sequence[float]) -> Column:
+    """Return a column of times, in which a short one is more than nothing."""
+    words = [amount(value, places=3) for value in values]
+    return Column(title="seconds in batches", values=values, words=words, help=_SECONDS)
 
 
 def _alone(costs: Sequence[Cost]) -> list[Column]:

@@ -80,7 +80,7 @@ def test_every_cell_names_its_layer_and_no_ring_is_in_the_way(weights):
     cells, *rings = map_of(weights, picked=[(1, 2), (2, 0)]).data
     assert cells.customdata.shape == weights.shape
     assert (cells.customdata == np.arange(6)[:, None]).all()
-    assert cells.hovertemplate.startswith("layer %{customdata} · head %{x}<br>attention %{z:.3f}")
+    assert cells.hovertemplate.startswith("layer %{customdata} · head %{x}<br>attention %{z:.3g}")
     assert [ring.hoverinfo for ring in rings] == ["skip", "skip"]
 
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from pages.ui.inspect.closing import OPEN
+from pages.ui.inspect.drawers import REFERENCE
 from pages.ui.shared.words import WORDS, explained, words_in
 from tests.pages.reading import open_page
 
@@ -43,3 +45,17 @@ def test_a_page_explains_its_words(page):
     assert not shown.exception
     helps = [one.help for kind in ("caption", "header") for one in shown.get(kind) if getattr(one, "help", None)]
     assert any("**" in text for text in helps)
+
+
+OF_FORM = ("37 prompt tokens", "Tokens are sampled")
+
+
+def test_the_drawer_and_the_figures_of_inspect_explain_their_words():
+    page = open_page("inspect", example="canberra")
+    page.session_state[OPEN] = REFERENCE
+    page.session_state["folded_Figures"] = True
+    page = page.run()
+    texts = [one for kind in ("caption", "text") for one in page.get(kind) if words_in(one.value)]
+    asked = [one for one in texts if not one.value.startswith(OF_FORM)]
+    assert len(asked) == 4
+    assert [one.value for one in asked if one.help != explained(one.value)] == []

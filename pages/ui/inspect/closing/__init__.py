@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui.shared.assets import joined
+from pages.ui.shared.assets import script
 
 OPEN = "drawer"  # key of the name of the drawer that is open
 KEY = "closing"
@@ -13,7 +13,7 @@ _OF = "_drawer_of"  # key of the name of the answer that it was opened for
 _FOLDER = Path(__file__).parent
 _HTML = """<span class="closing"></span>
 """
-_mount = st.components.v2.component("closing", html=_HTML, js=joined(_FOLDER, "closing.js"))
+_mount = st.components.v2.component("closing", html=_HTML, js=script(_FOLDER / "closing.js"))
 
 
 def drawer_of(answer: str) -> str | None:

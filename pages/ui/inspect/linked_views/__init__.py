@@ -134,9 +134,9 @@ def _arrays(trace: Trace, score: Score) -> dict[str, np.ndarray]:
         "probability": np.exp(trace.logprobs),
         "entropy": trace.entropies,
         "signal": score.signal,
-        "collapse": score.collapse,
+        "collapse": report.settled(score.collapse),
         "contribution": score.contributions,
-        "shares": score.collapse_shares,  # (N, 2)
+        "shares": report.settled(score.collapse_shares),  # (N, 2)
         "confidence": score.confidence,  # (Lw, N)
         "sure": score.reference_confidence,  # (Lw, N)
         "pickedAttention": score.attention,  # (Lw, N - 1)

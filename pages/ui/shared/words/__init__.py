@@ -44,6 +44,15 @@ WORDS = (
     ),
     Word("alpha", "The weight of the signal in confidence, from 0 to 1; the rest is the weight of attention."),
     Word(
+        "u_l",
+        "The uncertainty of an answer by one layer and the head selected in it, the mean of −log c; in the paper's "
+        "setting the largest of them is the score.",
+    ),
+    Word(
+        "margin of a head",
+        "How far the mean attention of a selected head lies above that of the next head of its layer.",
+    ),
+    Word(
         "ROC-AUC",
         "How often a measure tells a correct from an incorrect answer, drawn at random: 1 is always, 0.5 is guessing.",
     ),

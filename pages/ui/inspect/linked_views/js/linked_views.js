@@ -59,8 +59,8 @@ function take(stage, data) {
   const held = stage.buttons.findIndex((button) => button.matches(":focus"));
   const grows = !another && data.live && data.tokens.length >= stage.buttons.length;
   stage.data = data.arrays ? decoded({ ...data }, stage.data) : { ...data, collapseAt: null };
-  for (const name of ["source", "headline", "note"]) part(name).textContent = data[name] ?? "";
-  explain(part("detail"), data.detail ?? "", data.words);
+  part("source").textContent = data.source ?? "";
+  for (const name of ["headline", "detail", "note"]) explain(part(name), data[name] ?? "", data.words);
   part("to-learn").hidden = !data.isRecorded;
   stage.root.classList.toggle("live", data.live);
   if (data.live) part("offer").hidden = true;

@@ -2,6 +2,7 @@
 
 import { on } from "../../../shared/js/events.js";
 import { shown } from "../../../shared/js/numbers.js";
+import { explain } from "../../../shared/js/words.js";
 import { drawConfidence } from "./charts/all_layers.js";
 import { drawLayerHead, drawTokenHead } from "./charts/heat_map.js";
 import { drawHistogram } from "./charts/histogram.js";
@@ -21,15 +22,16 @@ export function describe({ part, data, act }, another) {
     part(name).min = Math.min(...allowed);
     part(name).max = Math.max(...allowed);
   }
-  part("chart-caption").textContent = data.captions.confidence;
-  part("token-caption").textContent = data.captions.token;
+  explain(part("chart-caption"), data.captions.confidence, data.words);
+  explain(part("token-caption"), data.captions.token, data.words);
+  for (const node of part("panels").querySelectorAll("[data-explain]")) explain(node, node.textContent, data.words);
   part("modes").querySelector("[data-mode=attention]").textContent = data.weightName;
   for (const button of part("modes").children) on(button, "click", () => act.mode(button.dataset.mode));
   part("modes").querySelector("[data-mode=auc]").hidden = !data.judged?.heads;
-  part("auc-caption").textContent = data.judged?.heads ? ` ${aboutSelected(data)}` : "";
+  explain(part("auc-caption"), data.judged?.heads ? ` ${aboutSelected(data)}` : "", data.words);
   part("offer").hidden = !data.offer;
   part("offer").textContent = data.offer?.label ?? "";
-  part("heads-title").textContent = data.scoreLayer === null ? "Selected heads" : `Selected heads; the score comes from layer ${data.scoreLayer}`;
+  explain(part("heads-title"), data.scoreLayer === null ? "Selected heads" : `Selected heads; the score comes from layer ${data.scoreLayer}`, data.words);
   for (const panel of stageMaps(part)) panel.hidden = !data.gaps && !data.live;
   drawHeads(part("heads"), data, act);
   if (data.judged) drawJudged(part, data, act, another);
@@ -67,7 +69,7 @@ export function paint(stage) {
   part("layer-input").value = view.layer;
   part("head-input").value = view.head;
   paintMapWords(part, data, view);
-  part("token-title").textContent = `Heads of layer ${view.layer}, token by token`;
+  explain(part("token-title"), `Heads of layer ${view.layer}, token by token`, data.words);
   paintHeads(part("heads"), data, view);
   if (data.gaps) {
     drawn.layerHead = drawLayerHead(part("layer-head"), data, view, colours);
@@ -89,11 +91,14 @@ function paintShownHead(part, data, { layer, head }) {
   const separates = `separates answers best (ROC-AUC ${shown(data.separates?.auc, 2)})`;
   const what = `Layer ${layer}, ${shownHead(data, { layer, head })}${isBest ? `, which ${separates}` : ""}`;
   const single = data.measure.name === "surprisal" ? "" : isScore ? (isBest ? " and gives the score" : ", which gives the score") : data.scoreLayer === null ? ". No single layer gives the score" : ": not the one that gives the score";
-  part("shown-what").textContent = `${what}${single}`;
+  explain(part("shown-what"), `${what}${single}`, data.words);
   part("show-score").hidden = data.live || isScore || (data.front.layer === layer && data.front.head === head);
   part("show-score").textContent = `Show layer ${data.front.layer}, ${shownHead(data, data.front)}${data.scoreLayer === null ? "" : ", which gives the score"}`;
   part("show-best").hidden = data.live || !data.separates || isBest;
-  part("show-best").textContent = data.separates ? `Show layer ${data.separates.layer}, head ${data.separates.head}, which ${separates}` : "";
+  part("show-best").textContent = data.separates ? `Show layer ${data.separates.layer}, head ${data.separates.head}` : "";
+  nameCanvas(part("show-best"), `${part("show-best").textContent}, which ${separates}`);
+  part("best-why").hidden = part("show-best").hidden;
+  explain(part("best-why"), `, which ${separates}`, data.words);
 }
 
 // The tracks show the head under the pointer, if there is one, else the selected one.
@@ -122,8 +127,8 @@ const nameCanvas = (canvas, text) => canvas.setAttribute("aria-label", text);
 function paintMapWords(part, data, view) {
   const heads = view.mode === "auc" ? data.judged.heads : null;
   const where = view.token > 0 ? `at token ${view.token} only` : "mean over the answer";
-  part("map-sub").textContent = heads ? heads.sub : where;
-  part("map-caption").textContent = heads ? heads.caption : data.captions.map;
+  explain(part("map-sub"), heads ? heads.sub : where, data.words);
+  explain(part("map-caption"), heads ? heads.caption : data.captions.map, data.words);
   for (const button of part("modes").children) button.setAttribute("aria-pressed", String(button.dataset.mode === view.mode));
 }
 

@@ -21,11 +21,6 @@ function numbersOf(data, name) {
   return data.numbersOf ? `${name}, ${data.numbersOf}` : name;
 }
 
-// In two decimals, of which a small probability has more than 0.00.
-export function probabilityOf({ probability }, token) {
-  return probability[token] < 0.005 ? "< 0.01" : shown(probability[token], 2);
-}
-
 export function factsOf(data, view, token) {
   const { attention, confidence } = headCurves(data, view);
   const facts = [["probability", shown(data.probability[token], 4)], ["entropy", `${shown(data.entropy[token])} nats`]];
@@ -33,7 +28,7 @@ export function factsOf(data, view, token) {
   facts.push([`confidence c, layer ${view.layer}, ${shownHead(data, view)}`, shown(confidence?.[token])]);
   facts.push([numbersOf(data, data.measure.name), `${shown(data.collapse[token])} nats`]);
   if (data.measure.name === "surprisal") return facts;
-  facts.push([`from ${data.signalName}, ${data.weightName}`, `${shown(data.shares[2 * token])}, ${shown(data.shares[2 * token + 1])}`]);
+  facts.push([`from ${data.signalName}, ${data.weightName}`, [0, 1].map((part) => shown(data.shares[2 * token + part])).join(", ")]);
   facts.push([numbersOf(data, "contribution"), shown(data.contribution[token])]);
   return facts;
 }
@@ -43,7 +38,7 @@ export function shortFacts(data, view, token) {
   const weight = token ? attention[token - 1] : NaN;
   const usual = mean(attention);
   const beside = Number.isFinite(weight) ? (weight < usual ? ` (below its mean, ${shown(usual, 2)})` : ` (no drop: its mean is ${shown(usual, 2)})`) : "";
-  return `p ${probabilityOf(data, token)} · entropy ${shown(data.entropy[token], 2)} nats · ${data.weightName} ${shown(weight, 2)}${beside} · confidence ${shown(confidence?.[token], 2)}`;
+  return `p ${shown(data.probability[token], 2)} · entropy ${shown(data.entropy[token], 2)} nats · ${data.weightName} ${shown(weight, 2)}${beside} · confidence ${shown(confidence?.[token], 2)}`;
 }
 
 // The token of the continuation in the same column, with its confidence in the shown layer.

@@ -3,7 +3,6 @@
 import { make } from "../../../../shared/js/dom.js";
 import { on } from "../../../../shared/js/events.js";
 import { shown } from "../../../../shared/js/numbers.js";
-import { probabilityOf } from "../numbers/facts.js";
 import { firstStop, isHidden } from "../numbers/tokens.js";
 import { colouring, limitOf, nameOf } from "./colouring.js";
 
@@ -99,7 +98,7 @@ export function paintText(buttons, data, view) {
     const own = Math.max(0, ...shows.map(levelOf));
     button.style.setProperty("--level", own);
     strongest.set(button.parentNode, Math.max(strongest.get(button.parentNode) ?? 0, own));
-    const said = [`token ${index}: ${data.tokens[index].label}`, `probability ${probabilityOf(data, index)}`, `${nameOf(data, view.colouring)} ${shown(values[index], places)}`];
+    const said = [`token ${index}: ${data.tokens[index].label}`, `probability ${shown(data.probability[index], 2)}`, `${nameOf(data, view.colouring)} ${shown(values[index], places)}`];
     if (collapse) said.push(`largest ${data.measure.name}`);
     if (wrong) said.push("marked as incorrect");
     button.setAttribute("aria-label", said.join(", "));

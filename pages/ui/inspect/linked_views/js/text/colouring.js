@@ -3,6 +3,7 @@
 import { make } from "../../../../shared/js/dom.js";
 import { on } from "../../../../shared/js/events.js";
 import { clamp, shown } from "../../../../shared/js/numbers.js";
+import { explain } from "../../../../shared/js/words.js";
 import { largest } from "../numbers/statistics.js";
 
 const COLOURINGS = {
@@ -62,7 +63,9 @@ export function drawLegend(legend, data, view, act) {
   const undefinedHere = view.colouring in data.reasons ? `Undefined: ${data.reasons[view.colouring]}.` : limitOf(data, view, colours).words;
   const scale = make("span", "scale");
   scale.append(...drawn);
+  const key = make("span", "key");
+  explain(key, undefinedHere, data.words);
   const wavy = view.wrong.length ? [make("span", "key", "Wavy: marked as incorrect.")] : [];
-  legend.replaceChildren(choice, scale, make("span", "key", undefinedHere), ...wavy);
+  legend.replaceChildren(choice, scale, key, ...wavy);
   legend.title = name;
 }

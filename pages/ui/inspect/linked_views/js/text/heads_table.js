@@ -3,14 +3,23 @@
 import { make } from "../../../../shared/js/dom.js";
 import { on } from "../../../../shared/js/events.js";
 import { shown } from "../../../../shared/js/numbers.js";
+import { explained } from "../../../../shared/js/words.js";
+
+// The heads of the columns, each with the name under which the list of words explains it.
+function titlesOf({ weightName, judged }) {
+  const area = judged?.heads ? [[["ROC-AUC"], "ROC-AUC"]] : [];
+  return [[["layer"], "layer"], [["head"], "head"], [[`mean ${weightName}`], weightName], ...area, [["margin"], "margin of a head"], [["u", make("sub", "", "l")], "u_l"]];
+}
 
 export function drawHeads(holder, data, act) {
   const table = make("table");
   const head = table.createTHead().insertRow();
   const known = data.judged?.heads;
-  const titles = ["layer", "head", `mean ${data.weightName}`, ...(known ? ["ROC-AUC"] : []), "margin", "u"];
-  head.append(...titles.map((name) => make("th", "", name)));
-  head.lastChild.append(make("sub", "", "l"));
+  head.append(...titlesOf(data).map(([parts, name]) => {
+    const title = make("th");
+    title.append(...explained(parts, name, data.words));
+    return title;
+  }));
   const body = table.createTBody();
   data.picked.forEach((picked, index) => {
     const row = body.insertRow();

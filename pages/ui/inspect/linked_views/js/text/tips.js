@@ -22,7 +22,7 @@ function alternative([text, share, chosen]) {
   const bar = make("div", "bar");
   bar.style.setProperty("--share", share);
   track.append(bar);
-  row.append(make("span", "text", chosen ? `${text} ✓` : text), track, make("span", "value", share < 0.0005 ? "<0.001" : shown(share)));
+  row.append(make("span", "text", chosen ? `${text} ✓` : text), track, make("span", "value", shown(share)));
   return row;
 }
 

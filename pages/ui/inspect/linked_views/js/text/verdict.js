@@ -11,11 +11,11 @@ export function drawJudged(part, { judged, uncertainty, words }, act, another) {
   drawVerdict(part, judged.verdict, act);
   if (another) part("correct-input").value = judged.verdict.typed ? judged.verdict.correctAnswer : "";
   part("rank").textContent = standing.rank ?? "";
-  part("nearest").textContent = standing.nearest ?? standing.reason;
+  explain(part("nearest"), standing.nearest ?? standing.reason, words);
   explain(part("reference"), standing.about ?? uncertainty, words);
   part("distribution").hidden = !standing.edges;
-  part("ours").textContent = judged.ours ?? "";
-  part("worth").textContent = judged.worth ?? "";
+  explain(part("ours"), judged.ours ?? "", words);
+  explain(part("worth"), judged.worth ?? "", words);
   part("number").hidden = !(standing.about || uncertainty || judged.worth);
   const [right, wrong] = ["correct", "incorrect"].map((kind) => make("span", kind, kind));
   part("kinds").replaceChildren(...(standing.edges ? [right, wrong] : []));
