@@ -4,7 +4,7 @@ import { columnOf, neighbour } from "../../pages/ui/compare/strips/js/moves.js";
 import { palette } from "../../pages/ui/inspect/linked_views/js/charts/palette.js";
 import { decoded } from "../../pages/ui/inspect/linked_views/js/numbers/arrays.js";
 import { headCurves, otherCurve, usualWeight } from "../../pages/ui/inspect/linked_views/js/numbers/curves.js";
-import { aboutSelected, factsOf, probabilityOf, shownHead } from "../../pages/ui/inspect/linked_views/js/numbers/facts.js";
+import { aboutSelected, factsOf, shownHead } from "../../pages/ui/inspect/linked_views/js/numbers/facts.js";
 import { directionOf, readingOrder } from "../../pages/ui/inspect/linked_views/js/numbers/order.js";
 import {
   areas, columnAxis, columnsOf, logRange, logTicks, placed, roomFor, scaleEnd, stepOf, weights,
@@ -116,7 +116,7 @@ const heads = {
   ],
   "a continuation is drawn for its own heads": [otherCurve({ ...ANSWER, scoreLayer: 5, other: OTHER }, { layer: 4, head: 0 }), null],
   "a mean of heads is named so": [[4, 5].map((layer) => shownHead(ANSWER, { layer, head: 0 })), ["head 0", "mean of its heads"]],
-  "a small probability is not zero": [[0.0049, 0.005, 1].map((p) => probabilityOf({ probability: [p] }, 0)), ["< 0.01", "0.01", "1.00"]],
+  "a small probability is not zero": [[0.0049, 0.005, 1, 0].map((p) => shown(p, 2)), ["< 0.01", "0.01", "1.00", "0.00"]],
   "facts of a token name layer and head": [
     factsOf(ANSWER, { layer: 4, head: 1 }, 1).flat(),
     [

@@ -3,7 +3,7 @@
 // What is in front of a drawer, which Escape closes first.
 const IN_FRONT = "[data-testid=stPopoverBody], [role=listbox], [role=dialog]";
 
-const openerOf = (name) => document.querySelector(`.st-key-drawer_${name} button`);
+const openerOf = (name) => /** @type {HTMLElement} */ (document.querySelector(`.st-key-drawer_${name} button`));
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".closing");
