@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from benchmarks.support.server import PATIENCE
-from tests.browser.conftest import DESKTOP
+from tests.browser.chromium import DESKTOP
 from tests.browser.inspecting import rested
 from tests.browser.typing import enter
 
