@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from benchmarks.support.browser import chromium
 from benchmarks.support.server import PATIENCE
 
-DESKTOP = {"width": 1440, "height": 900}
+DESKTOP, PROJECTOR = {"width": 1440, "height": 900}, {"width": 1024, "height": 768}
 # Most code of a page runs for less than a second: compiling it again for speed takes longer than it saves.
 _UNOPTIMISED = "--js-flags=--no-opt --no-maglev"
 

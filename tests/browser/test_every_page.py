@@ -6,20 +6,18 @@ import pytest
 from playwright.sync_api import expect
 
 from benchmarks.support.browser import wait_until_idle
-from tests.browser.chromium import DESKTOP
+from tests.browser.chromium import PROJECTOR
 from tests.browser.test_typing import at
 
-# 200 % zoom halves the window.
-ZOOMED, PROJECTOR = {"width": 720, "height": 450}, {"width": 1024, "height": 768}
+ZOOMED = {"width": 720, "height": 450}  # 200 % zoom halves the window
 DOCUMENTED = ("inspect", "compare", "answer_sets", "methods", "runs", "learn", "evidence")
-EXPLAINED = ("answer_sets", "methods", "runs", "evidence", "compare")  # at a question mark
-WITH_TERMS = ("learn", "learn?step=6", "inspect")  # explained in the text
+EXPLAINED = ("answer_sets", "methods", "runs", "evidence", "compare")
 BY_KEYBOARD = ("answer_sets", "methods", "runs", "runs?view=new", "evidence")
 PROJECTED = (
     *("inspect", "compare", "answer_sets", "methods", "methods?view=alpha", "runs", "runs?view=new", "evidence"),
 )
 WITH_CHOICES = ("methods", "answer_sets?view=gap")
-PATHS = tuple(dict.fromkeys((*DOCUMENTED, *EXPLAINED, *WITH_TERMS, *BY_KEYBOARD, *PROJECTED, *WITH_CHOICES)))
+PATHS = tuple(dict.fromkeys((*DOCUMENTED, *EXPLAINED, *BY_KEYBOARD, *PROJECTED, *WITH_CHOICES)))
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -28,7 +26,6 @@ def test_of_every_page(page, server, path):
     checks = {
         links_to_its_document: DOCUMENTED,
         explains_its_words_at_a_question_mark: EXPLAINED,
-        explains_a_word_of_its_text: WITH_TERMS,
         marks_what_has_the_focus: BY_KEYBOARD,
         cuts_no_name_on_a_projector: PROJECTED,
         shows_every_choice_of_a_row: WITH_CHOICES,
@@ -80,13 +77,6 @@ def test_a_document_has_an_address_that_a_fresh_server_opens_and_back_leads_to_t
 
 # Its words.
 
-SHOWN = "word => getComputedStyle(word, '::after').content"
-BOX = """word => {
-  const { left, width } = word.getBoundingClientRect();
-  const style = getComputedStyle(word, "::after");
-  return [left + parseFloat(style.left), left + parseFloat(style.left) + parseFloat(style.width)];
-}"""
-
 
 def explains_its_words_at_a_question_mark(page):
     page.get_by_role("button", name="Help").first.focus()
@@ -95,33 +85,6 @@ def explains_its_words_at_a_question_mark(page):
     page.keyboard.press("Escape")
     page.evaluate("document.activeElement.blur()")
     expect(explanation).to_have_count(0)
-
-
-def is_shown(word):
-    return word.evaluate(SHOWN) not in ("none", "normal")
-
-
-def explains_a_word_of_its_text(page):
-    """By the pointer and by the keyboard, and inside the window, also on a projector."""
-    for width in (DESKTOP["width"], PROJECTOR["width"]):
-        page.set_viewport_size(DESKTOP | {"width": width})
-        words = page.locator(".term").filter(visible=True)
-        expect(words.first).to_be_visible()
-        for word in words.all():
-            word.hover()
-            assert is_shown(word)
-            left, right = word.evaluate(BOX)
-            assert left >= 0
-            assert right <= width
-            page.mouse.move(2, 2)
-            assert not is_shown(word)
-            if width == DESKTOP["width"]:
-                word.focus()
-                assert is_shown(word)
-                assert word.get_attribute("aria-description").endswith(".")
-                page.keyboard.press("Escape")
-                assert not is_shown(word)
-    page.set_viewport_size(DESKTOP)
 
 
 # With the keyboard alone: Tab reaches everything, and what has the focus looks different from what has not.
