@@ -223,7 +223,11 @@ class Limits:
 
 
 def encode(
-    model: ModelDescription, prompt: PromptLike, *, chat: bool | None, template_options: TemplateOptions | None
+    model: ModelDescription,
+    prompt: PromptLike,
+    *,
+    chat: bool | None = None,
+    template_options: TemplateOptions | None = None,
 ) -> Prompt:
     """A prompt that leaves room for an answer.
 
@@ -239,8 +243,8 @@ def encode_pair(
     model: ModelDescription,
     pair: object,
     *,
-    chat: bool | None,
-    template_options: TemplateOptions | None,
+    chat: bool | None = None,
+    template_options: TemplateOptions | None = None,
     end: bool = False,
 ) -> tuple[Prompt, tuple[int, ...]]:
     """A prompt, and the ids of an answer that is there already; `end` appends the end token where there is none yet.
@@ -286,10 +290,10 @@ def encode_prefix(model: ModelDescription, prefix: TokensOrText) -> tuple[int, .
 def limits_of(
     model: ModelDescription,
     *,
-    max_new_tokens: int,
-    stop: str | Sequence[str] | None,
-    last_row: bool,
-    cancel: Cancel | None,
+    max_new_tokens: int = 128,
+    stop: str | Sequence[str] | None = None,
+    last_row: bool = False,
+    cancel: Cancel | None = None,
 ) -> Limits:
     """The limits that were asked for; without stop strings, those of this kind of model.
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Unpack
 
 import torch
 from numpy.typing import ArrayLike
@@ -35,10 +36,23 @@ from rauq.model.context import (
     within_context,
 )
 from rauq.model.generation import OnProgress, OnToken, Watch, watched
+from rauq.model.options import (
+    AnswerOptions,
+    CaptureOptions,
+    DrawOptions,
+    LimitOptions,
+    PromptOptions,
+    ReadOptions,
+    SampleOptions,
+    parts,
+)
 from rauq.trace.attribution import Attribution, Side
 from rauq.trace.extras import EXTRAS, Wanted, available_names, wanted
-from rauq.trace.messages import TemplateOptions, option_names
+from rauq.trace.messages import option_names
 from rauq.trace.trace import NUM_BANDS, Extra, Kind, Trace
+
+_ANSWERED = (PromptOptions, CaptureOptions, LimitOptions)
+_SAMPLED = (*_ANSWERED, DrawOptions)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -107,38 +121,26 @@ class LanguageModel(ModelDescription):
         """The same weights and the same lock; what a prompt shares with the one of the call before is not fed again."""
         return replace(self, prefixes=PrefixCache(self.model))
 
-    def encode(
-        self, prompt: PromptLike, *, chat: bool | None = None, template_options: TemplateOptions | None = None
-    ) -> Prompt:
-        """The prompt as the model will see it: `len(lm.encode(text).ids)` tokens; `generate` explains the arguments.
+    def encode(self, prompt: PromptLike, **options: Unpack[PromptOptions]) -> Prompt:
+        """The prompt as the model will see it: `len(lm.encode(text).ids)` tokens; `generate` explains the prompt.
 
         Raises:
             InvalidInput: empty, not valid Unicode, unknown token ids, unusable messages, no chat template, or longer
                 than the context.
         """
-        return encode(self, prompt, chat=chat, template_options=template_options)
+        (asked,) = parts("encode", options, PromptOptions)
+        return encode(self, prompt, **asked)
 
     def generate(
         self,
         prompt: PromptLike,
         *,
-        max_new_tokens: int = 128,
-        stop: str | Sequence[str] | None = None,
-        chat: bool | None = None,
-        template_options: TemplateOptions | None = None,
         answer_prefix: TokensOrText | None = None,
-        last_row: bool = False,
-        extras: Sequence[str] = (),
-        idf: ArrayLike | None = None,
-        offsets: int = NUM_BANDS,
         on_token: OnToken | None = None,
         on_progress: OnProgress | None = None,
-        cancel: Cancel | None = None,
         do_sample: bool = False,
-        temperature: float = 1.0,
-        top_p: float = 1.0,
-        top_k: int = 50,
         seed: int | None = None,
+        **options: Unpack[SampleOptions],
     ) -> Trace:
         """Answer a prompt token by token, greedily unless `do_sample`.
 
@@ -147,35 +149,22 @@ class LanguageModel(ModelDescription):
                 with the roles system (at most the first), developer, user, assistant and tool; the last is the user's
                 or a tool's. A content is a text or a list of text parts. Other fields, such as "tool_calls" and
                 "tool_call_id", are for the chat template, and one that it does not write is an error.
-            max_new_tokens: Most tokens after `answer_prefix`; never more than the context leaves.
-            stop: Strings that end the answer and stay in it; None: newline for a base model, none for instruct.
-            chat: Whether to apply the chat template to a text; None: for an instruct model, unless the text begins
-                with what its template writes before a message (`Prompt.form` is "templated" then).
-            template_options: Variables of the chat template, such as {"enable_thinking": False}.
             answer_prefix: Start of the answer, teacher-forced and counted as answer tokens; it may end the answer.
-            last_row: Run the last token once more, which alignment "own" needs.
-            extras: Arrays to capture besides the band, by the names in `rauq.trace.extras`.
-            offsets: How many keys back from each query attention is captured: `trace.attention` is (L, H, N + 1,
-                offsets).
-            idf: Inverse document frequencies (V,) of the vocabulary's tokens, for the extra "focus".
             on_token: Called at once with index, id and text of each answer token.
             on_progress: Called after each token but the last with a function that returns the trace so far, as if the
                 answer had been cancelled there. Not calling that function costs nothing; a call takes milliseconds.
-            cancel: Asked after each token; the partial trace is returned.
-            do_sample: Draw tokens, in the way that the following four say.
-            temperature: Above 0; 1 leaves the distribution as it is.
-            top_p: Draw from the most probable tokens that hold this much probability.
-            top_k: Draw from so many tokens; 0: from all.
+            do_sample: Draw tokens, from what temperature, top_p and top_k of the options leave.
             seed: Same seed, same answer; None: another answer each time.
+            options: `PromptOptions`, `CaptureOptions`, `LimitOptions` and `DrawOptions` of `rauq.model.options`.
 
         Raises:
             InvalidInput, UnsupportedModel, NonFiniteLogits, OutOfMemory.
         """
-        request = self._wanted(extras, idf, offsets)
-        encoded = self.encode(prompt, chat=chat, template_options=template_options)
+        asked, captured, limited, drawn = parts("generate", options, *_SAMPLED)
+        request, encoded = self._wanted(**captured), self.encode(prompt, **asked)
         prefix = () if answer_prefix is None else encode_prefix(self, answer_prefix)
-        sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed) if do_sample else None
-        limits = limits_of(self, max_new_tokens=max_new_tokens, stop=stop, last_row=last_row, cancel=cancel)
+        sampling = Sampling(seed=seed, **drawn) if do_sample else None
+        limits = limits_of(self, **limited)
         limits = within_context(self, limits, len(encoded.ids) + len(prefix))
         with self._running("generating"):
             result = generation.generate(
@@ -194,12 +183,8 @@ class LanguageModel(ModelDescription):
         prompt: PromptLike,
         answer: TokensOrText,
         *,
-        chat: bool | None = None,
-        template_options: TemplateOptions | None = None,
         end: bool = False,
-        extras: Sequence[str] = (),
-        idf: ArrayLike | None = None,
-        offsets: int = NUM_BANDS,
+        **options: Unpack[ReadOptions],
     ) -> Trace:
         """Score an answer that is already there (teacher forcing), in one forward pass.
 
@@ -209,8 +194,9 @@ class LanguageModel(ModelDescription):
         Raises:
             InvalidInput, UnsupportedModel, NonFiniteLogits, OutOfMemory.
         """
-        request = self._wanted(extras, idf, offsets)
-        encoded, ids = encode_pair(self, (prompt, answer), chat=chat, template_options=template_options, end=end)
+        asked, captured = parts("read", options, PromptOptions, CaptureOptions)
+        request = self._wanted(**captured)
+        encoded, ids = encode_pair(self, (prompt, answer), end=end, **asked)
         with self._running("reading"):
             return generation.or_raise(generation.read(self._decoder, [encoded], [ids], wanted=request)[0])
 
@@ -219,16 +205,8 @@ class LanguageModel(ModelDescription):
         prompts: Sequence[PromptLike],
         *,
         batch_size: int = 8,
-        max_new_tokens: int = 128,
-        stop: str | Sequence[str] | None = None,
-        chat: bool | None = None,
-        template_options: TemplateOptions | None = None,
-        last_row: bool = False,
-        extras: Sequence[str] = (),
-        idf: ArrayLike | None = None,
-        offsets: int = NUM_BANDS,
-        cancel: Cancel | None = None,
         watches: Sequence[Watch] | None = None,
+        **options: Unpack[AnswerOptions],
     ) -> Iterator[Trace | Failure]:
         """Answer prompts greedily, with left padding: a trace or a failure each, in order.
 
@@ -237,12 +215,11 @@ class LanguageModel(ModelDescription):
         Once `cancel` is set, the batch that runs gives partial traces, and the prompts after it give nothing.
         `watches`: what happens while each answer grows, one `rauq.Watch` for each prompt.
         """
-        request = self._wanted(extras, idf, offsets)
-        limits = limits_of(self, max_new_tokens=max_new_tokens, stop=stop, last_row=last_row, cancel=cancel)
-        decoder = self._decoder
+        asked, captured, limited = parts("generate_batch", options, *_ANSWERED)
+        request, limits, decoder = self._wanted(**captured), limits_of(self, **limited), self._decoder
 
         def encode(pair: tuple[PromptLike, Watch]) -> tuple[Prompt, Watch]:
-            return self.encode(pair[0], chat=chat, template_options=template_options), pair[1]
+            return self.encode(pair[0], **asked), pair[1]
 
         def run(batch: Sequence[tuple[Prompt, Watch]]) -> list[Trace | NonFiniteLogits]:
             encoded, own = zip(*batch, strict=True)
@@ -252,33 +229,30 @@ class LanguageModel(ModelDescription):
             with self._running("generating a batch"):
                 return generation.generate(decoder, encoded, limits=shortened, wanted=request, watches=own)
 
-        return in_batches(watched(prompts, watches), encode=encode, run=run, size=self._size(batch_size), cancel=cancel)
+        size = self._size(batch_size)
+        return in_batches(watched(prompts, watches), encode=encode, run=run, size=size, cancel=limits.cancel)
 
     def read_batch(
         self,
         pairs: Sequence[tuple[PromptLike, TokensOrText]],
         *,
         batch_size: int = 8,
-        chat: bool | None = None,
-        template_options: TemplateOptions | None = None,
         end: bool = False,
-        extras: Sequence[str] = (),
-        idf: ArrayLike | None = None,
-        offsets: int = NUM_BANDS,
+        **options: Unpack[ReadOptions],
     ) -> Iterator[Trace | Failure]:
         """Score pairs of prompt and answer, with left padding: a trace or a failure each, in order.
 
         `end` is that of `read`; what pairs share at their beginning is fed once, as in `generate_batch`.
         """
-        request = self._wanted(extras, idf, offsets)
-        decoder = self._decoder
+        asked, captured = parts("read_batch", options, PromptOptions, CaptureOptions)
+        request, decoder = self._wanted(**captured), self._decoder
 
         def run(batch: Sequence[tuple[Prompt, tuple[int, ...]]]) -> list[Trace | NonFiniteLogits]:
             prompts, answers = zip(*batch, strict=True)
             with self._running("reading a batch"):
                 return generation.read(decoder, prompts, answers, wanted=request)
 
-        encode = partial(encode_pair, self, chat=chat, template_options=template_options, end=end)
+        encode = partial(encode_pair, self, end=end, **asked)
         return in_batches(pairs, encode=encode, run=run, size=self._size(batch_size))
 
     def sample(
@@ -287,18 +261,7 @@ class LanguageModel(ModelDescription):
         *,
         k: int = 5,
         seed: int = 0,
-        temperature: float = 1.0,
-        top_p: float = 1.0,
-        top_k: int = 50,
-        max_new_tokens: int = 128,
-        stop: str | Sequence[str] | None = None,
-        chat: bool | None = None,
-        template_options: TemplateOptions | None = None,
-        last_row: bool = False,
-        extras: Sequence[str] = (),
-        idf: ArrayLike | None = None,
-        offsets: int = NUM_BANDS,
-        cancel: Cancel | None = None,
+        **options: Unpack[SampleOptions],
     ) -> list[Trace]:
         """Draw k answers to one prompt, whose prefill is run once; with more of them, the first ones stay the same.
 
@@ -307,12 +270,10 @@ class LanguageModel(ModelDescription):
         Raises:
             InvalidInput, UnsupportedModel, NonFiniteLogits, OutOfMemory.
         """
-        request = self._wanted(extras, idf, offsets)
-        k = _number_of_samples(k)
-        encoded = self.encode(prompt, chat=chat, template_options=template_options)
-        limits = limits_of(self, max_new_tokens=max_new_tokens, stop=stop, last_row=last_row, cancel=cancel)
-        limits = within_context(self, limits, len(encoded.ids))
-        sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed)
+        asked, captured, limited, drawn = parts("sample", options, *_SAMPLED)
+        k, request, encoded = _number_of_samples(k), self._wanted(**captured), self.encode(prompt, **asked)
+        limits = within_context(self, limits_of(self, **limited), len(encoded.ids))
+        sampling = Sampling(seed=seed, **drawn)
         with self._running("sampling"):
             results = self._sampled(self._decoder, [encoded], k=k, limits=limits, wanted=request, sampling=[sampling])
         return [generation.or_raise(result) for result in results[0]]
@@ -324,13 +285,7 @@ class LanguageModel(ModelDescription):
         seeds: Sequence[int],
         k: int = 5,
         batch_size: int = 8,
-        max_new_tokens: int = 128,
-        stop: str | Sequence[str] | None = None,
-        chat: bool | None = None,
-        extras: Sequence[str] = (),
-        idf: ArrayLike | None = None,
-        offsets: int = NUM_BANDS,
-        cancel: Cancel | None = None,
+        **options: Unpack[AnswerOptions],
     ) -> Iterator[list[Trace] | Failure]:
         """Draw k answers to each prompt, each with its own seed, as `sample` does: a list or a failure each, in order.
 
@@ -340,15 +295,15 @@ class LanguageModel(ModelDescription):
             InvalidInput: `k` or `batch_size` is not a whole number of at least 1, or the numbers of seeds and prompts
                 differ.
         """
-        request = self._wanted(extras, idf, offsets)
-        limits = limits_of(self, max_new_tokens=max_new_tokens, stop=stop, last_row=False, cancel=cancel)
+        asked, captured, limited = parts("sample_batch", options, *_ANSWERED)
+        request, limits = self._wanted(**captured), limits_of(self, **limited)
         k, decoder = _number_of_samples(k), self._decoder
         if len(seeds) != len(prompts):
             message = f"Got {len(seeds)} seeds for {len(prompts)} prompts. Give one seed for each prompt."
             raise InvalidInput(message)
 
         def encode(drawn: tuple[PromptLike, int]) -> tuple[Prompt, Sampling]:
-            return self.encode(drawn[0], chat=chat), Sampling(seed=drawn[1])
+            return self.encode(drawn[0], **asked), Sampling(seed=drawn[1])
 
         def run(batch: Sequence[tuple[Prompt, Sampling]]) -> list[list[Trace] | NonFiniteLogits]:
             prompts, sampling = zip(*batch, strict=True)
@@ -360,7 +315,8 @@ class LanguageModel(ModelDescription):
             return [generation.all_or_error(results) for results in found]
 
         pairs = list(zip(prompts, seeds, strict=True))
-        return in_batches(pairs, encode=encode, run=run, size=self._size(batch_size), cancel=cancel)
+        size = self._size(batch_size)
+        return in_batches(pairs, encode=encode, run=run, size=size, cancel=limits.cancel)
 
     def attribute(
         self,
@@ -456,7 +412,7 @@ class LanguageModel(ModelDescription):
         """How many sequences are run together; what is no size at all is refused later."""
         return min(batch_size, 1) if self.runs_alone and is_whole(batch_size) else batch_size
 
-    def _wanted(self, extras: Sequence[str], idf: ArrayLike | None, offsets: int) -> Wanted:
+    def _wanted(self, *, extras: Sequence[str] = (), idf: ArrayLike | None = None, offsets: int = NUM_BANDS) -> Wanted:
         return wanted(
             extras,
             idf,
