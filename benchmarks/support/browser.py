@@ -16,8 +16,8 @@ _FLAGS = (
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
-    """The machine's own Chromium.
+def chromium(*flags: str) -> Iterator[Browser]:
+    """The machine's own Chromium, with further flags.
 
     Raises:
         InvalidInput: there is none.
@@ -26,7 +26,10 @@ def chromium() -> Iterator[Browser]:
     if path is None:
         message = "No Chromium was found; `make chromium` installs it."
         raise InvalidInput(message)
-    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=path, args=_FLAGS) as browser:
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=path, args=[*_FLAGS, *flags]) as browser,
+    ):
         yield browser
 
 

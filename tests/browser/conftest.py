@@ -3,9 +3,7 @@
 import pytest
 
 from benchmarks.support.server import PATIENCE, serving
-from tests.browser.chromium import is_foreign, launched, listening
-
-DESKTOP = {"width": 1440, "height": 900}
+from tests.browser.chromium import DESKTOP, launched, watched
 
 
 @pytest.fixture(scope="session")
@@ -38,17 +36,12 @@ def tab(chromium):
 @pytest.fixture
 def page(tab):
     """A page that remembers nothing; the test fails if it asks anything of another host, or if its script throws."""
-    tab.set_viewport_size(DESKTOP)
-    tab.emulate_media(color_scheme="light", reduced_motion="no-preference")
-    requests, errors = [], []
-    with listening(
-        tab,
-        request=lambda request: requests.append(request.url),
-        pageerror=lambda error: errors.append(str(error)),
-    ):
+    with watched(tab):
         yield tab
-        tab.evaluate("localStorage.clear(); sessionStorage.clear()")
-        tab.context.clear_cookies()
-        tab.goto("about:blank")
-    assert [url for url in requests if is_foreign(url)] == []
-    assert errors == []
+
+
+@pytest.fixture(scope="module")
+def shared_page(tab):
+    """The same for all tests of a file, each of which leaves it as it was."""
+    with watched(tab):
+        yield tab

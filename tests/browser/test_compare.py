@@ -75,8 +75,14 @@ def test_journey_from_two_answers_to_a_branch_and_back(page, server):
     expect(page.locator(".headline")).to_have_text(headline)
 
 
-def test_the_strips_work_with_the_keyboard(page, server):
-    open_compare(page, server)
+def test_the_strips_show_marks_and_work_by_keys_and_quick_clicks(page, server):
+    open_compare(page, server, "?a_wrong=2")
+    a_token_marked_as_wrong_is_seen_to_be(page)
+    the_strips_work_with_the_keyboard(page)
+    two_quick_clicks_on_a_token_select_and_deselect_it(page)
+
+
+def the_strips_work_with_the_keyboard(page):
     page.locator(".lane.a .cell[tabindex='0']").focus()
     page.keyboard.press("Home")
     expect(page.locator(".cell:focus")).to_have_attribute("data-place", "0-0")
@@ -95,8 +101,7 @@ def test_the_strips_work_with_the_keyboard(page, server):
     expect(page).not_to_have_url(re.compile("token="))
 
 
-def test_two_quick_clicks_on_a_token_select_and_deselect_it(page, server):
-    open_compare(page, server)
+def two_quick_clicks_on_a_token_select_and_deselect_it(page):
     token = page.locator(".lane.a .cell[data-place='0-2']")
     token.evaluate("(cell) => { cell.click(); cell.click(); }")
     settled(page)
@@ -108,8 +113,7 @@ def test_two_quick_clicks_on_a_token_select_and_deselect_it(page, server):
     expect(token).to_have_attribute("aria-pressed", "true")
 
 
-def test_a_token_marked_as_wrong_is_seen_to_be(page, server):
-    open_compare(page, server, "?a_wrong=2")
+def a_token_marked_as_wrong_is_seen_to_be(page):
     token = page.locator(".lane.a .cell[data-place='0-2']")
     expect(token.locator(".number")).to_contain_text("✗")
     expect(token.locator(".text")).to_have_css("text-decoration-style", "wavy")
@@ -125,7 +129,7 @@ def test_a_link_opens_its_answers_its_token_and_its_settings(page, server):
     expect(page).to_have_url(f"{server}/compare{query}")
 
 
-def test_hostile_traces_are_drawn_as_text(page, server):
+def test_a_hostile_file_is_refused_and_hostile_traces_are_drawn_as_text(page, server):
     pieces = [ATTACK.encode(), b" $x^2$ <sup>2</sup>", b"</text><script>document.title='owned'</script>"]
     hostile = make_trace(
         pieces,
@@ -135,6 +139,7 @@ def test_hostile_traces_are_drawn_as_text(page, server):
         alternatives=((Alternative(5, ATTACK, -1.0),),) * len(pieces),
     )
     open_compare(page, server)
+    a_hostile_file_is_refused_in_plain_text(page)
     upload(page, hostile, name=f"{ATTACK.replace('/', '')}.safetensors")
     expect(page.locator(".texts .b .source")).to_contain_text("<b>bold</b>")
     settled(page)
@@ -157,12 +162,13 @@ def test_hostile_traces_are_drawn_as_text(page, server):
     expect_unharmed(page)
 
 
-def test_a_hostile_file_is_refused_in_plain_text(page, server):
-    open_compare(page, server)
+def a_hostile_file_is_refused_in_plain_text(page):
     upload(page, b"no trace", name=f"{ATTACK.replace('/', '')}.safetensors")
     expect(page.get_by_text("is not a trace, or it is truncated")).to_be_visible()
     expect(page.locator(".headline")).to_contain_text("more uncertain")
     expect_unharmed(page)
+    page.keyboard.press("Escape")
+    settled(page)
 
 
 def expect_unharmed(page):

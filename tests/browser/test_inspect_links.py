@@ -4,14 +4,33 @@ import csv
 import re
 from dataclasses import replace
 
+import pytest
 from playwright.sync_api import expect
 
 import rauq
 from benchmarks.support.browser import open_drawer
+from benchmarks.support.server import serving
 from rauq.recorded.answers import find_recorded
 from tests.browser.inspecting import PROMPT, ask, click_cell, expect_selected, rested
 from tests.browser.typing import enter
 from tests.traces import as_lig
+
+
+@pytest.fixture(scope="module")
+def cold_server():
+    """A second server, which has not run the app before the first test below, nor any answer of the first."""
+    with serving() as address:
+        yield address
+
+
+def test_a_link_works_on_a_server_that_has_never_run_the_app(page, cold_server):
+    page.goto(f"{cold_server}/inspect?example=known-words&layer=1&head=3&alpha=0.5")
+    rested(page)
+    expect(page).to_have_title("RAUQ")
+    expect(page.locator(".source", has_text="Every word of the sentence was common")).to_be_visible()
+    expect(page.locator(".st-key-scoring button").first).to_have_text(re.compile("Scoring: alpha 0.5"))
+    expect_selected(page, 1, 3)
+    expect(page).to_have_url(re.compile(r"/inspect\?example=known-words&layer=1&head=3&alpha=0.5$"))
 
 
 def test_reload_and_a_second_browser_show_the_same(page, server):
@@ -154,16 +173,6 @@ def test_an_answer_that_is_gone_is_said_in_its_place(page, server):
     page.get_by_role("button", name="Show a recorded answer").click()
     rested(page)
     expect(page).to_have_url(re.compile("example="))
-
-
-def test_a_link_works_on_a_server_that_has_never_run_the_app(page, cold_server):
-    page.goto(f"{cold_server}/inspect?example=known-words&layer=1&head=3&alpha=0.5")
-    rested(page)
-    expect(page).to_have_title("RAUQ")
-    expect(page.locator(".source", has_text="Every word of the sentence was common")).to_be_visible()
-    expect(page.locator(".st-key-scoring button").first).to_have_text(re.compile("Scoring: alpha 0.5"))
-    expect_selected(page, 1, 3)
-    expect(page).to_have_url(re.compile(r"/inspect\?example=known-words&layer=1&head=3&alpha=0.5$"))
 
 
 def test_files_have_the_marks_and_the_verdict_and_a_trace_is_opened_again(page, server, tmp_path):

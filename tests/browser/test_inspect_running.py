@@ -52,14 +52,6 @@ def test_a_tab_that_is_loaded_again_finds_the_answer_that_it_asked_for(page, ser
     page.wait_for_function("() => sessionStorage.getItem('rauq-job') === null")
 
 
-def test_control_and_enter_send_what_was_typed(page, server):
-    page.goto(f"{server}/?example=unknown-place")
-    rested(page)
-    enter(page.get_by_label("Prompt"), PROMPT)
-    page.get_by_label("Prompt").press("Control+Enter")
-    expect(page.locator(".source", has_text="Gliwice")).to_be_visible()
-
-
 def test_rapid_clicks_are_one_generation_and_the_last_selection(page, server):
     page.goto(f"{server}/?example=unknown-place")
     rested(page)
@@ -74,12 +66,12 @@ def test_rapid_clicks_are_one_generation_and_the_last_selection(page, server):
     expect(page.locator(".token").nth(2)).to_have_attribute("aria-pressed", "true")
 
 
-def test_back_leads_from_a_new_answer_to_the_one_before(page, server):
+def test_control_and_enter_send_what_was_typed_and_back_leads_to_the_answer_before(page, server):
     page.goto(f"{server}/?example=unknown-place")
     rested(page)
     before = page.url
     enter(page.get_by_label("Prompt"), PROMPT)
-    page.get_by_role("button", name="Generate").click()
+    page.get_by_label("Prompt").press("Control+Enter")
     expect(page.locator(".source", has_text="Gliwice")).to_be_visible()
     expect(page).to_have_url(re.compile("kept="))
     rested(page)

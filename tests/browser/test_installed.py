@@ -51,6 +51,7 @@ sys.addaudithook(lambda event, arguments: refuse(event, arguments) if event in (
 """
 FOREIGN = "raise SystemExit('a file of the current folder was imported')\n"
 NAMES = ("analysis/__init__", "analysis/__main__", "pages/__init__", "pages/inspect", "app", "streamlit", "token")
+FOREIGN_SETTINGS = '[server]\naddress = "0.0.0.0"\n[browser]\ngatherUsageStats = true\n'
 PLACES = (("Kyoto", "Japan"), ("Porto", "Portugal"), ("Turin", "Italy"), ("Cusco", "Peru"), ("Izmir", "Turkey"))
 ROWS = "".join(f"Q: In which country is {city}? A:,{country}\n" for city, country in PLACES)
 CSV = f"prompt,reference\n{ROWS}{ROWS}"
@@ -61,7 +62,7 @@ def python(tmp_path_factory):
     """Of an environment with the installed package, the packages of this one, and nothing of the repository."""
     place = tmp_path_factory.mktemp("wheel")
     built = subprocess.run([sys.executable, "-c", BUILD, place], cwd=ROOT, check=True, capture_output=True, text=True)
-    options = ("--no-deps", "--no-index", "--no-compile", "--quiet", "--disable-pip-version-check")
+    options = ("--no-deps", "--no-index", "--quiet", "--disable-pip-version-check")
     wheel = place / built.stdout.splitlines()[-1]
     venv.create(place / "venv")
     python = place / "venv" / "bin" / "python"
@@ -85,16 +86,20 @@ def site(python):
     return site_of(python)
 
 
+def foreign(folder):
+    """Make it the folder of another project, with modules and settings under our names."""
+    for name in NAMES:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).with_suffix(".py").write_text(FOREIGN)
+    (folder / ".streamlit").mkdir()
+    (folder / ".streamlit" / "config.toml").write_text(FOREIGN_SETTINGS)
+    (folder / "ten.csv").write_text(CSV)
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path):
-    """The folder of another project, with modules and settings under our names."""
-    for name in NAMES:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).with_suffix(".py").write_text(FOREIGN)
-    (tmp_path / ".streamlit").mkdir()
-    (tmp_path / ".streamlit" / "config.toml").write_text('[server]\naddress = "0.0.0.0"\n')
-    (tmp_path / "ten.csv").write_text(CSV)
-    return tmp_path
+    return foreign(tmp_path)
 
 
 def environment():
@@ -144,14 +149,9 @@ def test_every_import_of_the_wheel_is_in_it(site):
     assert {"rauq.analysis.runs.job", "rauq.web.pages.ui.host"} <= imported
 
 
-@pytest.fixture
-def says(python, folder):
-    """What a program prints that runs in the folder."""
-    return lambda code: ran(python, folder, "-P", "-c", code).split()
-
-
-def test_the_library_imports_and_leaves_pythons_path_alone_and_inspect_scores_an_answer(says):
-    code = """
+# Programs that run one after another in one process, each with names of its own: imports take longer than they do.
+PROGRAMS = {
+    "library": """
 import sys
 before = list(sys.path)
 from rauq import analysis
@@ -159,51 +159,65 @@ import rauq
 print(rauq.__version__, analysis.__name__, rauq.analysis is analysis, analysis.open_run.__module__, sys.path == before)
 from rauq.cli.main import main
 main(["inspect", "Q: What is the capital of Japan?\\nA:", "--answer", " Tokyo."])
-"""
-    first, *said = says(code)
-    assert [first, *said[:4]] == ["0.1.0", "rauq.analysis", "True", "rauq.analysis.runs.opened", "True"]
-    assert "Uncertainty" in said
-
-
-def test_the_host_reads_the_settings_of_the_package(says, folder):
-    code = """
+""",
+    "host": """
 import streamlit as st
 from streamlit import config
 from rauq.web.pages.ui.host import server
 st.App(server.APP)
 server.set_options()
 print(config.get_option("browser.gatherUsageStats"), config.get_option("server.maxUploadSize"))
-"""
-    (folder / ".streamlit" / "config.toml").write_text("[browser]\ngatherUsageStats = true\n")
-    assert says(code) == ["False", "64"]
-
-
-def test_the_package_is_read_only(says):
-    code = """
+""",
+    "read-only": """
 import pathlib, rauq
 try:
     (pathlib.Path(rauq.__file__).parent / "new").write_text("")
 except OSError as error:
     print(error.errno)
-"""
-    assert says(code) == [str(errno.EROFS)]
-
-
-def test_messages_name_the_command_that_is_installed(site, says):
-    named = re.compile(r"python -m (?:rauq(?!\.)|analysis|pages)\b|requirements-extra")
-    naming = [path.name for path in (site / "rauq").rglob("*.py") if named.search(path.read_text())]
-    assert naming == ["layout.py"]  # which messages take the command from
-    code = "from rauq.layout import *; print(RAUQ_COMMAND, ANALYSIS_COMMAND, HOST_COMMAND, EXTRAS_COMMAND, sep='; ')"
-    assert " ".join(says(code)) == "rauq; rauq; rauq host; pip install 'rauq[data,judges]'"
-
-
-def test_opened_runs_are_known_to_the_caches_of_the_pages(says):
-    code = """
+""",
+    "commands": """
+from rauq.layout import *
+print(RAUQ_COMMAND, ANALYSIS_COMMAND, HOST_COMMAND, EXTRAS_COMMAND, sep="; ")
+""",
+    "caches": """
 from rauq import analysis
 from rauq.web.pages.ui.host import cache
 print(cache._RUN, f"{analysis.Run.__module__}.{analysis.Run.__qualname__}")
-"""
-    assert says(code) == ["rauq.analysis.runs.opened.Run"] * 2  # else whole runs are hashed, with all their tables
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def said(python, tmp_path_factory):
+    """The words that each program prints, in the folder of another project."""
+    runs = [f"print('== {name}')\nexec({code!r}, {{'__name__': '__main__'}})\n" for name, code in PROGRAMS.items()]
+    parts = ran(python, foreign(tmp_path_factory.mktemp("project")), "-P", "-c", "".join(runs)).split("== ")[1:]
+    return {name: words.split() for name, words in (part.split("\n", 1) for part in parts)}
+
+
+def test_the_library_imports_and_leaves_pythons_path_alone_and_inspect_scores_an_answer(said):
+    first, *rest = said["library"]
+    assert [first, *rest[:4]] == ["0.1.0", "rauq.analysis", "True", "rauq.analysis.runs.opened", "True"]
+    assert "Uncertainty" in rest
+
+
+def test_the_host_reads_the_settings_of_the_package(said):
+    assert said["host"] == ["False", "64"]
+
+
+def test_the_package_is_read_only(said):
+    assert said["read-only"] == [str(errno.EROFS)]
+
+
+def test_messages_name_the_command_that_is_installed(site, said):
+    named = re.compile(r"python -m (?:rauq(?!\.)|analysis|pages)\b|requirements-extra")
+    naming = [path.name for path in (site / "rauq").rglob("*.py") if named.search(path.read_text())]
+    assert naming == ["layout.py"]  # which messages take the command from
+    assert " ".join(said["commands"]) == "rauq; rauq; rauq host; pip install 'rauq[data,judges]'"
+
+
+def test_opened_runs_are_known_to_the_caches_of_the_pages(said):
+    assert said["caches"] == ["rauq.analysis.runs.opened.Run"] * 2  # else whole runs are hashed, with all their tables
 
 
 def test_score_answers_ten_rows(python, folder):

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 from analysis.runs.files.corrections import read_corrections
 from analysis.runs.library import FOLDER_VARIABLE
 from benchmarks.support.browser import wait_until_idle
-from benchmarks.support.server import serving
+from benchmarks.support.server import started
 from tests.browser.typing import enter
 from tests.pages.sets import make
 
@@ -14,20 +14,31 @@ UNCLEAR = (1, 4, 8, 20)
 HOSTILE = "<b onmouseover=alert(1)>a</b> ![](http://evil.example/a.png)"
 
 
-@pytest.fixture
-def run(monkeypatch, tmp_path):
-    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
-    return make(tmp_path, unclear=UNCLEAR, question="What is {}?", references=("a b", HOSTILE), text="a")
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def runs_server(folder):
+    with started(changes={FOLDER_VARIABLE: str(folder)}) as server:
+        yield server.address
 
 
 @pytest.fixture
-def list_page(run, page):
+def run(folder):
+    """A run of its own for each test."""
+    name = f"small-{len(list(folder.iterdir()))}"
+    return make(folder, name=name, unclear=UNCLEAR, question="What is {}?", references=("a b", HOSTILE), text="a")
+
+
+@pytest.fixture
+def list_page(run, page, runs_server):
     assert run.answers["unclear"].sum() == len(UNCLEAR)
-    with serving() as address:
-        page.goto(f"{address}/answer_sets?run=small&view=answers")
-        page.get_by_role("radio", name=f"Unclear ({len(UNCLEAR)})").click()
-        shows(page, 1)
-        yield page
+    page.goto(f"{runs_server}/answer_sets?run={run.folder.name}&view=answers")
+    page.get_by_role("radio", name=f"Unclear ({len(UNCLEAR)})").click()
+    shows(page, 1)
+    return page
 
 
 def shows(page, number):

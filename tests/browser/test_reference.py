@@ -2,20 +2,7 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
-
-from analysis.runs.library import FOLDER_VARIABLE
-from benchmarks.support.server import serving
-from tests.browser.typing import enter
-
-
-@pytest.fixture
-def runs_server(monkeypatch, tmp_path):
-    """The app with a folder of runs of its own."""
-    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
-    with serving() as address:
-        yield address
 
 
 def about(page):
@@ -43,18 +30,3 @@ def test_a_setting_is_compared_with_the_run_and_the_drawer_changes_what_the_firs
     page.get_by_role("option", name="The table that came with the app").click()
     expect(about(page)).to_contain_text("the table that came with the app")
     expect(page).to_have_url(re.compile("reference=_table"))
-
-
-def test_a_reference_is_made_from_the_drawer_and_then_follows_the_settings(page, runs_server):
-    page.goto(f"{runs_server}/inspect?example=myth&alpha=0.5")
-    expect(page.locator(".judged .nearest")).to_contain_text("make a reference")
-    opened(page)
-    page.get_by_text("Make a reference", exact=True).click()
-    enter(page.get_by_label("Number of questions"), "20")
-    page.get_by_label("Number of questions").press("Tab")
-    expect(page.get_by_text("How long this takes is unknown")).to_be_visible()
-    page.get_by_role("button", name="Start", exact=True).click()
-    expect(page.get_by_text("It becomes the reference of this model.")).to_be_visible()
-    expect(about(page)).to_contain_text("Reference: the run atlas-atlas, answers of atlas to the data set atlas.")
-    expect(page.locator(".judged .rank")).to_contain_text("20 answers of this model")
-    expect(page.get_by_text("It becomes the reference of this model.")).to_have_count(0)

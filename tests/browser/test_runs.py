@@ -1,4 +1,7 @@
-"""The researcher's journey, first half: a file goes in, its job is followed, and its figures are a click away."""
+"""The researcher's journey, first half: a file goes in, its job is followed, and its figures are a click away.
+
+Before, a reference for the answers of a model is made on Inspect, where no run of that model is there yet.
+"""
 
 import re
 
@@ -6,7 +9,8 @@ import pytest
 from playwright.sync_api import expect
 
 from analysis.runs.library import FOLDER_VARIABLE
-from benchmarks.support.server import serving
+from benchmarks.support.server import started
+from tests.browser.test_reference import about, opened
 from tests.browser.typing import enter
 
 PLACES = ("Kyoto", "Porto", "Turin", "Cusco", "Izmir", "Gliwice")
@@ -14,12 +18,26 @@ ROWS = "".join(f"{place},Q: In which country is {place}? A:,{place} is in Japan.
 CSV = f"place,asked,answer,correct\n{ROWS}nowhere,,no prompt,yes\n".encode()
 
 
-@pytest.fixture
-def runs_server(monkeypatch, tmp_path):
+@pytest.fixture(scope="module")
+def runs_server(tmp_path_factory):
     """The app with a folder of runs of its own."""
-    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
-    with serving() as address:
-        yield address
+    with started(changes={FOLDER_VARIABLE: str(tmp_path_factory.mktemp("runs"))}) as server:
+        yield server.address
+
+
+def test_a_reference_is_made_from_the_drawer_and_then_follows_the_settings(page, runs_server):
+    page.goto(f"{runs_server}/inspect?example=myth&alpha=0.5")
+    expect(page.locator(".judged .nearest")).to_contain_text("make a reference")
+    opened(page)
+    page.get_by_text("Make a reference", exact=True).click()
+    enter(page.get_by_label("Number of questions"), "20")
+    page.get_by_label("Number of questions").press("Tab")
+    expect(page.get_by_text("How long this takes is unknown")).to_be_visible()
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(page.get_by_text("It becomes the reference of this model.")).to_be_visible()
+    expect(about(page)).to_contain_text("Reference: the run atlas-atlas, answers of atlas to the data set atlas.")
+    expect(page.locator(".judged .rank")).to_contain_text("20 answers of this model")
+    expect(page.get_by_text("It becomes the reference of this model.")).to_have_count(0)
 
 
 def test_from_a_file_to_a_run_that_outlives_the_page(page, runs_server):

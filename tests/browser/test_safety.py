@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.robustness.safety import PLACES, Harm, Place, hostile_app, patient_page, visited
+from tests.robustness.safety import PLACES, Harm, Place, hostile_app, visited
 
 
 @pytest.fixture(scope="module")
@@ -11,10 +11,10 @@ def host(tmp_path_factory):
         yield host
 
 
-@pytest.fixture(scope="module")
-def page(chromium):
-    with patient_page(chromium) as page:
-        yield page
+@pytest.fixture
+def page(tab):
+    """The page of all tests, which listens to nothing but to what `visited` looks for."""
+    return tab
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)

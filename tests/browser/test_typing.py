@@ -11,7 +11,8 @@ from pathlib import Path
 from playwright.sync_api import expect
 
 from benchmarks.support.browser import open_drawer, wait_until_idle
-from tests.browser.inspecting import ask
+from tests.browser.inspecting import rested
+from tests.traces import trace_of_text
 
 ROOT = Path(__file__).parents[2]
 TYPED, COMPOSED = "aé1 ", "日本"
@@ -19,8 +20,13 @@ _TEXTS = "input:not([type=file]):not([type=checkbox]):not([type=radio]):not([typ
 _WIDGETS = ("text_input", "text_area", "number_input", "chat_input")
 _OPENERS = "[aria-expanded=false]:not(input):visible, summary:visible"
 _CONTENT = "[data-testid=stPopoverBody] [data-testid=stElementContainer]"
-_NAME = """field => `${field.type} ${
+# Which fields can be written, by name and kind, and by their place among those in sight.
+_NAMES = """fields => fields.map((field) => field.disabled || field.readOnly ? "" : `${field.type} ${
   field.getAttribute("aria-label") ?? field.labels?.[0]?.innerText ?? field.placeholder
+}`)"""
+# What names an opener: the key that the code gives to it, and its text.
+_OPENER = """opener => `${opener.innerText} ${
+  [...opener.closest("[class*=st-key-]")?.classList ?? []].filter((name) => name.startsWith("st-key-"))
 }`"""
 
 
@@ -76,10 +82,10 @@ def compose(page, text):
     session.detach()
 
 
-def fields_of(page):
-    """The fields in sight, by name and kind."""
-    shown = page.locator(_TEXTS).filter(visible=True)
-    return {field.evaluate(_NAME): field for field in shown.all() if field.is_editable()}
+def next_field(page, tried):
+    """The place, among the fields in sight, and the name of the first that was not tried yet; None without one."""
+    names = page.locator(_TEXTS).filter(visible=True).evaluate_all(_NAMES)
+    return next(((place, name) for place, name in enumerate(names) if name and name not in tried), None)
 
 
 def try_new(page, tried, opener=None):
@@ -88,20 +94,24 @@ def try_new(page, tried, opener=None):
         if opener is not None and opener.get_attribute("aria-expanded") == "false":
             opener.click()
             wait_until_idle(page)
-        new = {name: field for name, field in fields_of(page).items() if name not in tried}
-        if not new:
+        if (found := next_field(page, tried)) is None:
             return
-        name, field = next(iter(new.items()))
+        place, name = found
+        field = page.locator(_TEXTS).filter(visible=True).nth(place)
         field.evaluate("(field, place) => { field.dataset.tried = place; }", str(len(tried)))  # others come and go
         keys_arrive(page, page.locator(f"[data-tried='{len(tried)}']"))
         tried.add(name)
 
 
-def walk(page, tried):
-    """Try all fields in sight, then those that each opener shows."""
+def walk(page, tried, opened):
+    """Try all fields in sight, then those that each opener shows which was not `opened` at this address before."""
     try_new(page, tried)
     for place in range(page.locator(_OPENERS).count()):
         opener = page.locator(_OPENERS).nth(place).element_handle()
+        name = page.url, opener.evaluate(_OPENER)
+        if name in opened:
+            continue
+        opened.add(name)
         opener.click()
         if opener.evaluate("opener => opener.closest('[data-testid=stPopover]') !== null"):
             page.locator(_CONTENT).first.wait_for()  # it comes from the server
@@ -141,16 +151,16 @@ def pick(page, name, option):
     wait_until_idle(page)
 
 
-def test_every_field_of_every_page_takes_keys(page, server):
+def test_every_field_of_every_page_takes_keys(page, server, tmp_path):
     at(page, server)
-    tried = set()
+    tried, opened = set(), set()
     for address in [link.get_attribute("href") for link in page.get_by_test_id("stTopNavLink").all()]:
         at(page, address)
-        walk(page, tried)
+        walk(page, tried, opened)
     at(page, f"{server}/runs?view=new")
     for name in ("another", "Facts"):
         choose(page, "radio", name)
-        walk(page, tried)
+        walk(page, tried, opened)
     pick(page, "Measure of quality", "AlignScore of the reference, given the answer")
     try_new(page, tried)
     choose(page, "radio", "The paper's")
@@ -160,7 +170,7 @@ def test_every_field_of_every_page_takes_keys(page, server):
     pick(page, "Instead", "My own text")
     try_new(page, tried, page.get_by_role("button", name="Make another B").element_handle())
     at(page, f"{server}/answer_sets?view=best")
-    walk(page, tried)
+    walk(page, tried, opened)
     at(page, f"{server}/evidence?view=check")
     try_new(page, tried)
     at(page, f"{server}/inspect")
@@ -169,7 +179,14 @@ def test_every_field_of_every_page_takes_keys(page, server):
     page.get_by_text("Sample tokens at random").click()
     wait_until_idle(page)
     try_new(page, tried)
-    ask(page, server)
+    answer = tmp_path / "answer.safetensors"
+    trace_of_text("Lima").save(answer)
+    open_drawer(page, "more")
+    page.get_by_text("Open a saved trace").click()
+    page.locator("input[type=file]").set_input_files(answer)
+    expect(page.locator(".source", has_text="made-up")).to_be_visible()
+    page.keyboard.press("Escape")
+    rested(page)
     try_new(page, tried)
     assert any("Correct answer" in name for name in tried)
     open_drawer(page, "drawer_reference")

@@ -47,14 +47,6 @@ def test_a_word_in_a_text_of_the_app_is_explained_by_every_means(page, server, p
         assert not is_shown(word)
 
 
-@pytest.mark.parametrize("path", ["answer_sets", "methods", "runs", "evidence", "compare"])
-def test_a_page_explains_its_words_at_a_question_mark(page, server, path):
-    at(page, f"{server}/{path}")
-    mark = page.get_by_role("button", name="Help").first
-    mark.focus()
-    expect(page.get_by_test_id("stTooltipContent").locator("strong").first).to_be_visible()
-
-
 # The parts of Inspect with texts of the app. Left out of them: what can hold nothing that has a focus of its own.
 PARTS = (".shown-head", ".finding", ".legend", ".standing", ".panel")
 TEXT = """part => {

@@ -117,7 +117,8 @@ def test_each_figure_names_the_layer_that_it_shows(name, chosen):
     np.testing.assert_allclose(drawn[f"attention, {bold}"], shown.attention, rtol=1e-6)
 
 
-def test_the_report_names_the_layer_of_its_table(name, chosen):
+def test_the_report_names_the_layer_of_its_table(monkeypatch, name, chosen):
+    monkeypatch.setattr("analysis.exports.html_report.charts", lambda *_trace_and_score, dark: ())  # they take long
     trace, score = of(name, chosen)
     text = " ".join(html_report(trace, score).split())
     if score.shown is None and score.layer is None:

@@ -33,6 +33,12 @@ DRAWN = {"outcomes", "heads"}  # colours, and the caption of a map that the repo
 RECORDED = {recorded.id: recorded for recorded in load_recorded()}
 
 
+@pytest.fixture(autouse=True)
+def without_figures(monkeypatch):
+    """Sentences stand in the text of a report; drawing its figures would take most of the time."""
+    monkeypatch.setattr("analysis.exports.html_report.charts", lambda *_trace_and_score, dark: ())
+
+
 def texts(payload):
     """The texts of a payload, in whatever it nests them."""
     if isinstance(payload, str):
