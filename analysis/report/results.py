@@ -14,9 +14,9 @@ from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
 from analysis.runs.attention import TokenChoice
 from analysis.runs.opened import Run
-from analysis.views import answer_sets, heads, methods
+from analysis.views import answer_sets, methods
 from analysis.views.all_views import OF_METHODS
-from analysis.views.answer_set import AnswerSet, keeping
+from analysis.views.answer_set import AnswerSet, Choices, keeping
 from analysis.views.view import Seen, View
 from rauq.errors import InvalidInput
 from rauq.scoring.settings import Settings
@@ -78,7 +78,7 @@ class Results:
 
     @property
     def drawings(self) -> tuple[Drawing, ...]:
-        """All figures, the paper's first, on a light page."""
+        """All figures, in the order of the pages, on a light page."""
         return tuple(chain.from_iterable(one.drawings for one in self.reported))
 
 
@@ -110,9 +110,8 @@ def results(run: Run, settings: ReportSettings) -> Results:
 
 def _reported(answers: AnswerSet, settings: ReportSettings) -> Iterator[Reported[Any, Any]]:
     chosen: Any = {"tokens": settings.tokens, "seed": settings.seed}
-    of_layer = answer_sets.Choices(layer=_layer(answers.run, settings.layer), k=settings.k, **chosen)
-    yield from _shown(answer_sets.VIEWS, answers, of_layer)
-    yield from _shown(heads.VIEWS, answers, heads.Choices(**chosen))
+    of_attention = Choices(layer=_layer(answers.run, settings.layer), k=settings.k, **chosen)
+    yield from _shown(answer_sets.VIEWS, answers, of_attention)
     yield from _shown(OF_METHODS, answers, replace(methods.usual(answers.run), seed=settings.seed))
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from analysis.views import answer_sets, heads
+from analysis.views import answer_sets
 from analysis.views.methods import AGREEMENT, ERRORS, RANKING, REJECTION, SCORES, Choices
 from analysis.views.variants import ABLATIONS, ALPHA, ATTENTION
 from analysis.views.view import View
@@ -11,4 +11,4 @@ OF_METHODS: tuple[View[Choices, Any], ...] = (
     *(RANKING, REJECTION, ALPHA, ABLATIONS, ATTENTION, SCORES, AGREEMENT, ERRORS),
 )
 """Those of the page Methods, in its order and that of a report."""
-VIEWS: tuple[View[Any, Any], ...] = (*heads.VIEWS, *answer_sets.VIEWS, *OF_METHODS)
+VIEWS: tuple[View[Any, Any], ...] = (*answer_sets.VIEWS, *OF_METHODS)

@@ -1,4 +1,4 @@
-"""Answers of a run that a view is about, with their attention and scores."""
+"""Answers of a run that a view is about, with their attention and scores, and what a reader chooses to see of them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
@@ -63,6 +63,22 @@ def keeping() -> Reader:
     """A reader that keeps all that it has read."""
     reads = Reader()
     return Reader(**{field.name: cache(getattr(reads, field.name)) for field in fields(reads)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What a reader of views of attention chooses.
+
+    `layer` is absolute, `offset` says which preceding token. `k` answers are shown on each side of figure 2, and
+    `added` heads are added to RAUQ. `seed` decides every draw.
+    """
+
+    layer: int
+    tokens: TokenChoice = "all"
+    offset: int = 1
+    k: int = 10
+    added: int = 5
+    seed: int = 0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

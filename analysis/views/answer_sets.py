@@ -22,23 +22,12 @@ from analysis.methods.comparison import Comparison
 from analysis.methods.score_ranking import rank_score, score_sentence, within_sentence
 from analysis.methods.unclear import score_bounds, score_bounds_sentence
 from analysis.quality.unclear import UnclearBounds
-from analysis.runs.attention import TokenChoice
 from analysis.runs.files.arrays import OFFSETS
-from analysis.views.answer_set import AnswerSet
+from analysis.views.answer_set import AnswerSet, Choices
+from analysis.views.heads import ADDED, HEADS, TOKENS
 from analysis.views.view import Picture, Seen, View
 
 _BRACKETS = "Low and high: 95 % interval by question."
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choices:
-    """What a reader chooses: an absolute layer, tokens, which preceding token, and answers a side of figure 2."""
-
-    layer: int
-    tokens: TokenChoice = "all"
-    offset: int = 1
-    k: int = 10
-    seed: int = 0
 
 
 def _means(answers: AnswerSet, choices: Choices) -> np.ndarray:
@@ -408,5 +397,5 @@ MEANING = View[Choices, Meaning](
 )
 
 
-VIEWS: tuple[View[Choices, Any], ...] = (BEST, GAP, BINS, FURTHER, SELECTED, MEANING)
-"""In the order of a report."""
+VIEWS: tuple[View[Choices, Any], ...] = (HEADS, ADDED, MEANING, TOKENS, BEST, GAP, BINS, FURTHER, SELECTED)
+"""In the order of the page and of a report."""

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from analysis.answer_sets import sentences, tables
 from analysis.answer_sets.heads import SelectedHeads, selected_heads
@@ -22,7 +21,6 @@ from analysis.methods.added_heads import (
 from analysis.methods.figures import added_heads_chart, labels_chart
 from analysis.methods.tables import added_heads_table
 from analysis.quality.unclear import bounds_sentence, unclear_bounds
-from analysis.runs.attention import TokenChoice
 from analysis.tokens.detection import Detection, detect, marks_of_run, token_signals
 from analysis.tokens.figures import signals_chart
 from analysis.tokens.sentences import (
@@ -34,20 +32,11 @@ from analysis.tokens.sentences import (
     place_sentence,
     table_caption,
 )
-from analysis.views.answer_set import AnswerSet
+from analysis.views.answer_set import AnswerSet, Choices
 from analysis.views.view import Picture, Seen, View
 from rauq.labels import number
 
 _MOST_SHOWN = 10  # heads of a table
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choices:
-    """What a reader chooses: tokens, and how many heads are added to RAUQ."""
-
-    tokens: TokenChoice = "all"
-    added: int = 5
-    seed: int = 0
 
 
 # All heads
@@ -178,6 +167,7 @@ def _added_tables(seen: Seen[Choices, AddedHeads]) -> tuple[Table, ...]:
 
 ADDED = View[Choices, AddedHeads](
     id="added",
+    within="heads",
     title="RAUQ + heads",
     question="Do heads that other groups chose add anything to RAUQ?",
     needs=frozenset({"added", "thresholds", "settings"}),
@@ -233,7 +223,3 @@ TOKENS = View[Choices, Detection](
     pictures=_token_pictures,
     tables=_token_tables,
 )
-
-
-VIEWS: tuple[View[Choices, Any], ...] = (HEADS, ADDED, TOKENS)
-"""In the order of a report."""

@@ -70,6 +70,7 @@ class View(Generic[C, R]):
     `needs`: the fields of the choices on which its result or its pictures depend. `sentence` states the result, `more`
     what else there is to know, `bounds` what unclear answers could change in it; these may be empty. `reported`: the
     choices under which a report shows it. `uses_selection`: whether it depends on the heads that RAUQ selects.
+    `within`: the id of the view that a page shows it in, where it has no place of its own.
     """
 
     id: str
@@ -84,6 +85,7 @@ class View(Generic[C, R]):
     tables: Callable[[Seen[C, R]], tuple[Table, ...]] = no_tables
     reported: Callable[[AnswerSet, C], Iterable[C]] = as_chosen
     uses_selection: bool = False
+    within: str = ""
 
     def seen(self, answers: AnswerSet, choices: C) -> Seen[C, R]:
         """Compute it; errors are those of its computation."""

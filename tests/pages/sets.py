@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from pages.ui.answer_sets.choices import TITLES
 from tests.analysis.report.made_run import made_run
 from tests.pages.reading import open_page
 
 QUALITY = tuple(float(number % 3 > 0) for number in range(45))  # 30 correct, 15 incorrect
-VIEWS = ("heads", "meaning", "tokens", "best", "gap", "bins", "further", "picked", "answers")
+VIEWS = tuple(TITLES)
 
 
 def make(root, name="small", *, quality=QUALITY, **changes):

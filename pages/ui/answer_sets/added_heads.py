@@ -28,7 +28,7 @@ def added(chosen: Chosen) -> None:
     """Draw what heads chosen in other groups add to RAUQ, with its controls."""
     st.markdown("**RAUQ + heads**: ours, not the paper's")
     choice("Heads added", url_state.ADDED, {size: str(size) for size in SIZES}, chosen.asked.added, usual=Asked().added)
-    seen = cache.seen(ADDED, chosen, chosen.of_heads)
+    seen = cache.seen(ADDED, chosen, chosen.choices)
     st.write(ADDED.sentence(seen))
     draw_pictures(ADDED.pictures(seen), chosen)
     _detector(chosen, is_judged=not seen.result.reason)

@@ -13,11 +13,8 @@ from analysis.quality.judgement import Thresholds
 from analysis.runs.attention import TokenChoice
 from analysis.runs.files.arrays import OFFSETS
 from analysis.runs.opened import Run
-from analysis.views.answer_sets import BEST, BINS, FURTHER, GAP, MEANING, SELECTED, Choices
-from analysis.views.heads import HEADS
-from analysis.views.heads import TOKENS as WRONG_TOKENS
-from analysis.views.heads import Choices as HeadChoices
-from analysis.views.view import View
+from analysis.views import answer_sets
+from analysis.views.answer_set import Choices
 from pages.ui.shared import state, url_state
 from pages.ui.shared.run_views import filters as run_filters
 from pages.ui.shared.run_views.filters import FILTERS, NUMBER_PATTERN, Filters, groups, marks_facts, passing
@@ -52,7 +49,7 @@ from rauq.scoring.declaration import declared
 from rauq.scoring.settings import Settings, resolve, window
 
 PAGE = "answer_sets"
-VIEWS: tuple[View[Any, Any], ...] = (HEADS, MEANING, WRONG_TOKENS, BEST, GAP, BINS, FURTHER, SELECTED)
+VIEWS = tuple(view for view in answer_sets.VIEWS if not view.within)
 ANSWERS = "answers"  # a list, which this page alone has
 TITLES = MappingProxyType({view.id: view.title for view in VIEWS} | {ANSWERS: "Answers"})
 _FORMER = MappingProxyType({"separation": "heads"})  # names that older links have
@@ -72,7 +69,7 @@ class Asked(Filters):
     `first` and `second` are what two maps of heads are of, as `pages.ui.answer_sets.carry_over` names it.
     """
 
-    view: Annotated[str, Codec((_ADDRESSES | _FORMER).get)] = HEADS.id
+    view: Annotated[str, Codec((_ADDRESSES | _FORMER).get)] = VIEWS[0].id
     layer: Number = None
     head: Number = None
     tokens: Annotated[TokenChoice, one_of(get_args(TokenChoice))] = "all"
@@ -169,12 +166,8 @@ class Chosen(ChosenAnswers):
     @property
     def choices(self) -> Choices:
         """Return what views depend on."""
-        return Choices(layer=self.layer, tokens=self.asked.tokens, offset=self.asked.offset, k=self.asked.k)
-
-    @property
-    def of_heads(self) -> HeadChoices:
-        """Return what views of all heads depend on."""
-        return HeadChoices(tokens=self.asked.tokens, added=self.asked.added)
+        asked = self.asked
+        return Choices(layer=self.layer, tokens=asked.tokens, offset=asked.offset, k=asked.k, added=asked.added)
 
 
 def choose(name: str, run: Run, asked: Asked, settings: Settings, usual: Thresholds) -> Chosen:

@@ -41,7 +41,7 @@ _HELP = {
 
 def heads(chosen: Chosen) -> None:
     """Draw the map of all heads, the strongest in detail, the answers of one, and RAUQ with heads added."""
-    seen = cache.seen(HEADS, chosen, chosen.of_heads)
+    seen = cache.seen(HEADS, chosen, chosen.choices)
     say(HEADS, seen, chosen)
     found = seen.result.found
     layer, head = _shown(chosen, found)
@@ -181,7 +181,7 @@ def _about_controls(chosen: Chosen, found: Separation) -> str:
 
 
 def _over_facts(chosen: Chosen) -> Separation:
-    return cache.seen(HEADS, chosen, replace(chosen.of_heads, tokens="fact")).result.found
+    return cache.seen(HEADS, chosen, replace(chosen.choices, tokens="fact")).result.found
 
 
 def _has_facts(chosen: Chosen) -> bool:

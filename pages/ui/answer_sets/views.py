@@ -31,12 +31,12 @@ _NO_FACTS = (
 
 def _wrong_tokens(chosen: Chosen) -> None:
     """Draw every signal in three comparisons, or say why none can be judged."""
-    seen = cache.seen(TOKENS, chosen, chosen.of_heads)
+    seen = cache.seen(TOKENS, chosen, chosen.choices)
     if undefined_reason(seen.result):
         say(TOKENS, seen, chosen)
         st.text(_NO_FACTS)
     else:
-        draw(TOKENS, chosen, chosen.of_heads)
+        draw(TOKENS, chosen, chosen.choices)
 
 
 _OWN = MappingProxyType[str, Callable[[Chosen], None]]({HEADS.id: heads, TOKENS.id: _wrong_tokens, ANSWERS: answers})

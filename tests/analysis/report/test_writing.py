@@ -20,7 +20,7 @@ from analysis.report.results import ReportSettings, results
 from analysis.report.tables import report_tables
 from analysis.report.writing import write_report
 from analysis.runs.opened import open_run
-from analysis.views import answer_sets, heads
+from analysis.views import answer_sets
 from analysis.views.all_views import OF_METHODS
 from analysis.views.answer_sets import BEST, GAP, SELECTED
 from analysis.views.heads import ADDED
@@ -137,7 +137,7 @@ def test_its_page_shows_every_figure_and_table_and_asks_nothing_of_the_network(f
     assert len(set(drawn)) == len(drawn)
     assert {reported.view for reported in found.reported if not reported.drawings} == {ERRORS}
     assert [reported.view for reported in found.reported if reported.seen is found.of(reported.view)[0]] == [
-        *(*answer_sets.VIEWS, *heads.VIEWS, *OF_METHODS)
+        *(*answer_sets.VIEWS, *OF_METHODS)
     ]
     tables = {path.stem for path in (page.parent / "tables").glob("*.tex")}
     links = [values["href"] for tag, values in read_page.elements if tag == "a"]

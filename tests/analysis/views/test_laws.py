@@ -18,9 +18,9 @@ from analysis.runs.files.arrays import OFFSETS
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
 from analysis.stats import SMALLEST, Estimate
-from analysis.views import answer_sets, heads, methods
+from analysis.views import answer_sets, methods
 from analysis.views.all_views import VIEWS
-from analysis.views.answer_set import AnswerSet, keeping
+from analysis.views.answer_set import AnswerSet, Choices, keeping
 from rauq.errors import RauqError
 from rauq.labels import listed
 from tests.analysis.report.made_run import made_run
@@ -85,8 +85,8 @@ def answers(runs):
 def usual(view, run):
     """The choices of a view for a run."""
     if view in answer_sets.VIEWS:
-        return answer_sets.Choices(layer=run.stored_layers[len(run.stored_layers) // 2])
-    return heads.Choices() if view in heads.VIEWS else methods.usual(run)
+        return Choices(layer=run.stored_layers[len(run.stored_layers) // 2])
+    return methods.usual(run)
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from analysis.methods.comparison import ALL, RAUQ, WITHIN, name_of
 from analysis.methods.tables import ranking_table
 from analysis.report.results import ReportSettings, results
 from analysis.runs.library import bundled_folder
-from analysis.views import answer_sets, heads
-from analysis.views.answer_set import AnswerSet
+from analysis.views import answer_sets
+from analysis.views.answer_set import AnswerSet, Choices
 from analysis.views.answer_sets import MEANING, SELECTED
 from analysis.views.heads import HEADS
 from analysis.views.methods import RANKING, SCORES, usual
@@ -44,9 +44,7 @@ class Shown:
         """What a view shows under its usual choices with these changes."""
         choices = usual(self.run)
         if view in answer_sets.VIEWS:
-            choices = answer_sets.Choices(layer=self.run.stored_layers[0])
-        elif view in heads.VIEWS:
-            choices = heads.Choices()
+            choices = Choices(layer=self.run.stored_layers[0])
         return cache.seen(view, self.answers, replace(choices, **changes)).result
 
     def in_report(self, view, **choices):
