@@ -82,5 +82,5 @@ def test_the_recurrence_is_that_of_algorithm_1(modules):
 
 
 def test_a_joined_component_is_a_module_with_one_function(modules):
-    assert len(ENTRIES) == 4
-    assert [modules.evaluate(MAIN, entry) for entry in ENTRIES] == ["function"] * 4
+    assert len(ENTRIES) == 5
+    assert [modules.evaluate(MAIN, entry) for entry in ENTRIES] == ["function"] * 5

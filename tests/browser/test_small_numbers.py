@@ -11,15 +11,15 @@ from rauq.labels import amount
 from tests.browser.inspecting import rested
 from tests.traces import make_trace
 
-SCRIPTS = Path(__file__).parents[2] / "pages" / "ui" / "inspect" / "linked_views" / "js"
-BASICS = "1_basics.js"
+UI = Path(__file__).parents[2] / "pages" / "ui"
+NUMBERS = UI / "shared" / "js" / "numbers.js"
 VALUES = (0.0, -0.0, 1.0, -1.5, 0.0049, 0.0051, 0.0005, -0.0005, -0.0051, 1e-300, 123.456, 0.5)
 NOTHING = re.compile(r"(?<![\d.])0\.0+(?!\d)")
 
 
 def test_numbers_are_written_by_one_function_which_is_that_of_python(page, server):
     page.goto(server)
-    source = (SCRIPTS / BASICS).read_text(encoding="utf-8")
+    source = NUMBERS.read_text(encoding="utf-8").replace("export ", "")
     given = [[value, places] for value in VALUES for places in (1, 2, 3, 4)]
     write = f"given => {{ {source}; return given.map(([value, places]) => shown(value, places)); }}"
     written = page.evaluate(write, given)
@@ -27,8 +27,8 @@ def test_numbers_are_written_by_one_function_which_is_that_of_python(page, serve
 
 
 def test_no_other_script_of_inspect_rounds_a_number_for_a_text():
-    rounding = {path.name for path in SCRIPTS.glob("*.js") if "toFixed" in path.read_text(encoding="utf-8")}
-    assert rounding == {BASICS}
+    scripts = [*(UI / "inspect").rglob("*.js"), *NUMBERS.parent.glob("*.js")]
+    assert [path for path in scripts if "toFixed" in path.read_text(encoding="utf-8")] == [NUMBERS]
 
 
 def test_a_small_confidence_and_a_small_probability_are_more_than_nothing(page, server, tmp_path):
