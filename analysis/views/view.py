@@ -22,7 +22,7 @@ class Draw(Protocol):
 
 
 class Picture(NamedTuple):
-    """A figure of a view and its words; `name` is that of its files, and `alt` says what it shows to who cannot see it.
+    """A figure of a view and its words; `name` is that of its files, and `alt` describes it to those who cannot see it.
 
     `click`: what a point of it stands for, if a page lets readers choose one. `share`: of the width of a page; figures
     in a row that are narrower than the page stand side by side. `place`: whether a page shows it at once, or in a
@@ -67,7 +67,8 @@ def as_chosen(_answers: AnswerSet, choices: C) -> tuple[C, ...]:
 class View(Generic[C, R]):
     """A view of a set of answers. Its `id` is its address, its `title` its name in the list of views.
 
-    `needs`: the fields of the choices on which its result or its pictures depend. `sentence` states the result, `more`
+    `needs`: the choices on which its result or its pictures depend, by the names of their fields; "thresholds" and
+    "settings" are those of the answers. `sentence` states the result, `more`
     what else there is to know, `bounds` what unclear answers could change in it; these may be empty. `reported`: the
     choices under which a report shows it. `uses_selection`: whether it depends on the heads that RAUQ selects.
     `within`: the id of the view that a page shows it in, where it has no place of its own.

@@ -24,7 +24,7 @@ R = TypeVar("R")
 _CLICK = {"answer": "Click a point to open its answer in Inspect.", "layer": "Click a point to choose its layer."}
 
 
-def draw(view: View[C, R], chosen: ChosenAnswers, choices: C) -> Seen[C, R]:
+def draw(view: View[C, R], chosen: ChosenAnswers, choices: C) -> None:
     """Compute a view and draw all of it."""
     seen = cache.seen(view, chosen, choices)
     say(view, seen, chosen)
@@ -32,7 +32,6 @@ def draw(view: View[C, R], chosen: ChosenAnswers, choices: C) -> Seen[C, R]:
     draw_tables(view.tables(seen), chosen)
     if notes := view.notes(seen):
         st.caption(notes)
-    return seen
 
 
 def say(view: View[C, R], seen: Seen[C, R], chosen: ChosenAnswers) -> None:
