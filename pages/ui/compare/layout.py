@@ -46,8 +46,8 @@ def empty_state() -> None:
     """Say what the page is for, and offer to make the first answer."""
     st.title("Which of two answers is less confident, and from which token on?", anchor=False)
     st.write(
-        "There is no answer to compare yet. Type a prompt or open a saved trace: the answer becomes A. Then make B "
-        "from another prompt, or branch off A: replace one of its tokens and let the model continue."
+        "There is no answer to compare yet. Type a prompt or open a saved trace: the answer becomes A. Then *Make "
+        "another B* makes B from another prompt, or from A: it replaces one of A's tokens and lets the model continue."
     )
     if error := answers.problem():
         show_error(error)

@@ -449,7 +449,7 @@ def _missing(request: Request) -> str | None:
     if not request.prompt.strip():
         return "There is no prompt. Type one, or choose an example."
     if request.answer is not None and not request.answer:
-        return "There is no answer to score. Paste one, or choose generate."
+        return "There is no answer to score. Paste one, or press Generate an answer."
     return (
         None if request.model.name else "No model is given. Enter a hub id, a folder or a GGUF file, or choose atlas."
     )

@@ -268,7 +268,7 @@ def answer_gone() -> None:
     st.title("This answer is no longer in memory", anchor=False)
     st.write(
         "The app keeps answers in memory, until it restarts or newer answers need the room. The address above holds "
-        "the name of the answer, not its prompt. To see the answer again, open the link of *Export*, *Copy link*, "
+        "the name of the answer, not its prompt. To see the answer again, use the link of *Export*, *Copy link*, "
         "which holds the prompt; open its saved trace under *More*; or type the prompt above and generate it again."
     )
     if recordings := state.recordings():

@@ -345,7 +345,7 @@ def empty_state() -> None:
         st.header("There is no run yet", anchor=False)
         st.write(
             "New run: a model answers a file of prompts, an embedded data set or one of the paper's data sets. The job "
-            "continues while this page is closed. Import: open a run that was exported elsewhere."
+            "continues while this page is closed. Import: a run that was exported elsewhere."
         )
 
 
