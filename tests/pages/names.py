@@ -83,7 +83,9 @@ def buttons(sources: Sources) -> frozenset[str]:
 
 def _of_pages(sources: Sources, kind: str) -> Iterator[tuple[str, str]]:
     return (
-        (path, text) for path, text in sources.items() if path.startswith(("app.py", "pages/")) and path.endswith(kind)
+        (path, text)
+        for path, text in sources.items()
+        if path.startswith(("app.py", "pages/", "analysis/views/")) and path.endswith(kind)
     )
 
 

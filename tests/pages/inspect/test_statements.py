@@ -114,14 +114,14 @@ OF_FIELDS = re.compile(
 @pytest.mark.usefixtures("no_model")
 @pytest.mark.parametrize("case", OPENED)
 def test_every_sentence_of_the_page_on_an_answer_is_in_its_files(open_app, monkeypatch, case):
-    """`said` is what the page hands to its files; the JSON has all cautions but that a loop is left out."""
+    """The JSON has all cautions but that a loop is left out."""
     trace, query = OPENED[case]
     handed = []
-    hand = lambda *shown, said, whole, **_: handed.append((*shown, said(), whole))  # noqa: E731
-    monkeypatch.setattr(layout, "open_drawer", hand)
+    monkeypatch.setattr(layout, "open_drawer", handed.append)
     page = open_app(trace, **query)
-    shown, score, said, whole = handed[-1]
-    assert whole.pieces == trace.pieces
+    view = handed[-1]
+    shown, score, said = view.marked, view.score, view.statements
+    assert view.whole.pieces == trace.pieces
     captions = [one.value for one in (*page.caption, *page.text) if not OF_FIELDS.match(one.value)]
     check_files(shown, score, said, [*captions, *texts(views(page)["judged"])])
     report = text_of(html_report(shown, score, said=said))

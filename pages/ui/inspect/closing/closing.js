@@ -9,9 +9,22 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".closing");
   const isNew = !root.closing;
   const closing = (root.closing ??= { root });
-  Object.assign(closing, { open: data.open, tell: setTriggerValue });
-  for (const name of data.names) openerOf(name)?.setAttribute("aria-expanded", String(name === data.open));
-  if (isNew) for (const event of ["keydown", "pointerdown", "click"]) listen(closing, event);
+  Object.assign(closing, { names: data.names, open: data.open, tell: setTriggerValue });
+  mark(closing);
+  if (!isNew) return;
+  for (const event of ["keydown", "pointerdown", "click"]) listen(closing, event);
+  follow(closing);
+}
+
+// The buttons say whether their drawer is open.
+function mark({ names, open }) {
+  for (const name of names) openerOf(name)?.setAttribute("aria-expanded", String(name === open));
+}
+
+// A run of the page may draw the buttons again, of which this component does not hear.
+function follow(closing) {
+  const drawn = new MutationObserver(() => (closing.root.isConnected ? mark(closing) : drawn.disconnect()));
+  drawn.observe(document.querySelector("[data-testid=stApp]"), { childList: true, subtree: true });
 }
 
 // At the document, before anything else hears of the event. Not left to a clean-up, which Streamlit may call too early.
