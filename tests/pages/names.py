@@ -25,6 +25,7 @@ VERBS = (
 """Buttons begin with these, and so do commands of sentences that name one; others, such as choose, need no button."""
 
 _PRODUCT = ("pages", "analysis", "rauq")
+_SHOWN = ("app.py", "pages/", "analysis/views/")
 _LONGEST = 8  # words of a name
 _BUTTONS = {
     *("button", "download_button", "form_submit_button", "page_link"),
@@ -82,11 +83,8 @@ def buttons(sources: Sources) -> frozenset[str]:
 
 
 def _of_pages(sources: Sources, kind: str) -> Iterator[tuple[str, str]]:
-    return (
-        (path, text)
-        for path, text in sources.items()
-        if path.startswith(("app.py", "pages/", "analysis/views/")) and path.endswith(kind)
-    )
+    """The files with names that the pages show; titles of views stand in their objects."""
+    return ((path, text) for path, text in sources.items() if path.startswith(_SHOWN) and path.endswith(kind))
 
 
 def _in_html(sources: Sources) -> Iterator[str]:
