@@ -32,6 +32,7 @@ from rauq.capture.extras import NOTHING, Kept
 from rauq.labels import number
 from rauq.methods.evaluate import evaluate
 from rauq.methods.table import METHODS
+from rauq.model.engine import TransformersEngine
 from rauq.trace.trace import NUM_BANDS, Extra, Trace
 
 PAIRS = 40
@@ -86,7 +87,7 @@ class PlainFeed:
 
 def _without_capture(lm: LanguageModel) -> LanguageModel:
     """The same model, whose answers have no attention."""
-    return replace(lm, session_type=cast("Any", PlainFeed), layers=(0,), num_heads=1)
+    return replace(lm, engine=TransformersEngine(lm.model, cast("Any", PlainFeed)), layers=(0,), num_heads=1)
 
 
 def _ways(method: str) -> tuple[Way, ...]:

@@ -86,7 +86,15 @@ def _trace(
 ) -> Trace:
     own = TokenStatistics(*(column[0] for column in statistics))
     made = build_trace(
-        lm, lm.encode(ids), answer, own, attention=band[0].numpy(), dtype=lm.dtype, extras={}, stop_reason="length"
+        lm,
+        lm.encode(ids),
+        answer,
+        own,
+        attention=band[0].numpy(),
+        dtype=lm.dtype,
+        engine=lm.engine.about,
+        extras={},
+        stop_reason="length",
     )
     if not isinstance(made, Trace):
         raise made

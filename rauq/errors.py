@@ -51,6 +51,10 @@ class CacheError(RauqError):
     """The cache of dequantised models has no room, or cannot be read or written."""
 
 
+class EngineStopped(RauqError):
+    """The process that runs a model has ended: what was being answered is lost, and the next call starts another."""
+
+
 class Stopped(RauqError):
     """The user stopped the work before there was a result to keep."""
 

@@ -183,24 +183,30 @@ def size(num_bytes: int) -> str:
     return f"{num_bytes / unit:,.{int(unit > 1)}f} {name}"
 
 
-def about_weights(quantisation: str, dtype: str, adapter: str) -> str:
-    """How the weights are quantised or stored in a GGUF file, with the computation's dtype, and the adapter.
+_LLAMA = "llama.cpp"
+
+
+def about_weights(quantisation: str, dtype: str, adapter: str, engine: str = "") -> str:
+    """How the weights are quantised or stored in a GGUF file, what computes with them, and the adapter.
 
     "" if neither. GGUF's names are in capitals; what a model was quantised with when it was loaded is not.
     """
     applied = f"The adapter {running(adapter)} is applied." if adapter else ""
-    return " ".join(filter(None, (_about_quantisation(quantisation, dtype), applied)))
+    return " ".join(filter(None, (_about_quantisation(quantisation, dtype, engine), applied)))
 
 
-def _about_quantisation(quantisation: str, dtype: str) -> str:
+def _about_quantisation(quantisation: str, dtype: str, engine: str) -> str:
     if not quantisation:
         return ""
     if not quantisation.isupper():
         return f"The weights are quantised ({running(quantisation)}); the computation is in {running(dtype)}."
     stored = "stored" if quantisation in FLOATS else "quantised"
-    return (
-        f"The weights are {stored} as {running(quantisation)} in a GGUF file; the computation is in {running(dtype)}."
+    computed = (
+        f"{running(engine)} computes with them as they are"
+        if engine.startswith(_LLAMA)
+        else f"the computation is in {running(dtype)}"
     )
+    return f"The weights are {stored} as {running(quantisation)} in a GGUF file; {computed}."
 
 
 def _part(character: str) -> Part:

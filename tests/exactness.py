@@ -128,7 +128,7 @@ def answered(lm: LanguageModel, ids: list[list[int]], **options) -> list[Trace]:
 def row(architecture: Architecture) -> tuple[Cell, ...]:
     """The architecture's row of the record."""
     lm = tiny_language_model(architecture)
-    taken = "step by step" if lm.session_type is StepwiseSession else "from queries and keys"
+    taken = "step by step" if lm.engine.session_type is StepwiseSession else "from queries and keys"
     return (
         architecture.name,
         taken,

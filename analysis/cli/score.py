@@ -205,7 +205,7 @@ def _text(value: str) -> Text:
 
 
 _ASKED = (
-    *("model", "revision", "device", "device_map", "dtype", "kind"),
+    *("model", "revision", "device", "device_map", "dtype", "engine", "kind"),
     *("columns", "limit", "per_group", "batch_size", "max_new_tokens", "stop", "no_stop"),
 )
 _JUDGES = ("nli", "similarity", "tagger")
@@ -368,7 +368,13 @@ def _print_size(data: DataSet, request: Request, console: Console) -> None:
 
     from rauq.checkpoints.model_info import inspect_model
 
-    model = inspect_model(request.model, revision=request.revision, device=request.device, dtype=request.dtype)
+    model = inspect_model(
+        request.model,
+        revision=request.revision,
+        device=request.device,
+        dtype=request.dtype,
+        engine=request.engine,
+    )
     each = bytes_per_answer(
         request.max_new_tokens,
         num_layers=model.num_layers,

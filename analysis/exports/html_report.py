@@ -14,7 +14,6 @@ from analysis.one_answer.statements import Statements, known_from_answer
 from rauq.labels import (
     Direction,
     Part,
-    about_weights,
     amount,
     boxed_parts,
     direction,
@@ -153,11 +152,7 @@ def _facts(trace: Trace) -> tuple[tuple[str, str], ...]:
         ("revision", running(trace.revision)),
         ("kind", f"{trace.kind}, {note}" if note else trace.kind),
         *((("attribution", made),) if (made := about_attribution(trace.attribution, trace.dtype)) else ()),
-        *(
-            (("weights", weights),)
-            if (weights := about_weights(trace.quantisation, trace.dtype, trace.adapter))
-            else ()
-        ),
+        *((("weights", weights),) if (weights := report.weights_of(trace)) else ()),
         (
             "size",
             _size(trace),

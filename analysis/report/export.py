@@ -354,6 +354,7 @@ def _facts(run: Run) -> dict[str, str]:
         "dtype": answerer.dtype,
         "quantisation": answerer.quantisation,
         "adapter": answerer.adapter,
+        "engine": answerer.engine,
         "data": request.data,
         "data_sha256": request.data_sha256,
         "quality": request.quality,

@@ -117,7 +117,7 @@ def _overview(found: Results) -> str:
 
 def _facts(found: Results) -> tuple[tuple[str, str], ...]:
     answerer, request, settings = found.run.answerer, found.run.manifest.request, found.settings
-    weights = about_weights(answerer.quantisation, answerer.dtype, answerer.adapter)
+    weights = about_weights(answerer.quantisation, answerer.dtype, answerer.adapter, answerer.engine)
     return (
         ("model", answerer.name),
         ("revision", answerer.revision),

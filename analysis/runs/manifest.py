@@ -47,7 +47,8 @@ class Request:
     """What was asked for. Nothing in it needs the model, and all of it decides what the answers are.
 
     `model`: atlas, a hub id or a folder. `revision`: its branch, tag or commit on the hub, or a GGUF file's sha256;
-    None is main, or the file as it is. `device_map`: auto for a model larger than a device. `data`: name of the data
+    None is main, or the file as it is. `device_map`: auto for a model larger than a device. `engine`: what runs the
+    model; None: as `load_model` chooses, which the run then keeps to. `data`: name of the data
     set, `data_sha256` its fingerprint. `quality`: id of the measure, `weights`: the folder of its model, if it has one.
     `stored_layers`: whose attention is kept token by token. Shards hold `shard_size` examples each, by their number;
     batches do not cross shards. `methods`: ids of `rauq.METHODS`, or of one that another version has; those that
@@ -70,6 +71,7 @@ class Request:
     device: str = "auto"
     device_map: Literal["auto"] | None = None
     dtype: str = "auto"
+    engine: Literal["transformers", "llama.cpp"] | None = None
     max_new_tokens: Annotated[int, Field(ge=1, le=MOST_ANSWER_TOKENS)] = 128
     stop: tuple[str, ...] | None = None
     chat: bool | None = None
@@ -108,6 +110,7 @@ class Answerer:
     """The model that answers, as it was loaded; `layers` are those that have attention, out of `num_layers`.
 
     `revision`: a commit of the hub, the sha256 of the embedded weights, or "local"; then `weights_sha256` says whose.
+    `engine`: what ran it, with its version; "" for transformers, whose version is among the packages.
     """
 
     name: str
@@ -121,6 +124,7 @@ class Answerer:
     weights_sha256: str = ""
     quantisation: str = field(default="", compare=False)  # follows from the revision; older runs have none
     adapter: str = ""
+    engine: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

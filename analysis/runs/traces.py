@@ -198,6 +198,7 @@ def _trace(run: Run, row: int, heavy: dict[str, Any], arrays: Arrays, extras: di
         dtype=run.answerer.dtype,
         quantisation=run.answerer.quantisation,
         adapter=run.answerer.adapter,
+        engine=run.answerer.engine,
         kind=run.answerer.kind,
         chat_applied=heavy["chat_applied"],
         stop_reason=run.answers["stop_reason"].iloc[row],

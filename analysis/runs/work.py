@@ -59,6 +59,7 @@ def load_for(request: Request) -> "LanguageModel":
         dtype=request.dtype,
         revision=request.revision,
         kind=request.kind,
+        engine=request.engine,
     )
 
 
@@ -88,6 +89,7 @@ def started(lm: "LanguageModel", request: Request) -> Started:
         dtype=lm.dtype,
         quantisation=lm.quantisation,
         adapter=lm.adapter,
+        engine=lm.engine.run_identity,
         layers=lm.layers,
         num_layers=lm.num_layers,
         num_heads=lm.num_heads,

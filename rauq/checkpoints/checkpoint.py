@@ -238,9 +238,7 @@ def in_folder(
         yield checkpoint
         return
     store, header = default_store(), found.header
-    with plain_errors(checkpoint.source, "file"):
-        digest = sha256(store, header.path, cancel=cancel)
-    _refuse_other_revision(checkpoint, digest)
+    digest = digest_of(checkpoint, found, cancel=cancel)
 
     def write(folder: Path) -> None:
         _write_config_and_tokenizer(checkpoint, header, folder)
@@ -254,6 +252,19 @@ def in_folder(
         where = checkpoint.where | {"revision": None}
         own = replace(checkpoint, source=str(folder), where=where, read_tokenizer=read, digest=digest)
         yield _as_adapted(replace(own, plan=None, facts=None), checkpoint)
+
+
+def digest_of(checkpoint: Checkpoint, plan: Plan, *, cancel: Cancel | None = None) -> str:
+    """The sha256 of a GGUF file, remembered in the store.
+
+    Raises:
+        ModelNotFound: it cannot be read, or is another file than the revision says.
+        Stopped: cancelled.
+    """
+    with plain_errors(checkpoint.source, "file"):
+        digest = sha256(default_store(), plan.header.path, cancel=cancel)
+    _refuse_other_revision(checkpoint, digest)
+    return digest
 
 
 def _reader_digest() -> str:

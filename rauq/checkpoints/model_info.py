@@ -1,11 +1,24 @@
 """What is known about a model before its weights are read: architecture, memory, and whether it fits."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from rauq.checkpoints.checkpoint import Checkpoint
-from rauq.checkpoints.kinds import BFLOAT16, BYTES_PER_PARAMETER, DTYPES, KindAndReason, check_kind, kind_of
+from rauq.checkpoints.engines import engine_for
+from rauq.checkpoints.kinds import (
+    BFLOAT16,
+    BYTES_PER_PARAMETER,
+    DTYPES,
+    LLAMA,
+    TRANSFORMERS,
+    EngineName,
+    KindAndReason,
+    check_kind,
+    kind_of,
+)
 from rauq.checkpoints.loading import dtype_name, find_checkpoint, find_device, free_memory
 from rauq.checkpoints.named import ATLAS, file_of, find_named, place_of
 from rauq.checkpoints.names import hub_ids, read_name
@@ -29,7 +42,8 @@ class ModelInfo:
     `device`, with main memory if weights can be placed there too; None is unknown. Loading takes no more than the
     weights. `template_options` are the names of the options that its chat template takes. `quantisation`, such as
     Q4_K_M, and `bytes_in_file` are None unless it is a GGUF file. `hidden_size` is the width of its hidden states, 0
-    where its config does not say. `adapter` is applied to its weights ("": none), `notes` say which other files are
+    where its config does not say. `engine` will run it: llama.cpp holds the weights of a GGUF file as they are there,
+    transformers dequantised ones. `adapter` is applied to its weights ("": none), `notes` say which other files are
     used differently from how they are stored.
     """
 
@@ -48,6 +62,7 @@ class ModelInfo:
     quantisation: str | None = None
     bytes_in_file: int | None = None
     hidden_size: int = 0
+    engine: EngineName = TRANSFORMERS
     template_options: tuple[str, ...] = ()
     adapter: str = ""
     notes: tuple[str, ...] = ()
@@ -67,6 +82,7 @@ def inspect_model(
     dtype: str = "auto",
     revision: str | None = None,
     kind: Kind | None = None,
+    engine: str | None = None,
     tokens: int = 0,
 ) -> ModelInfo:
     """What `load_model` with the same arguments would load, from config and tokenizer: no weights are read.
@@ -77,6 +93,7 @@ def inspect_model(
         dtype: As in `load_model`.
         revision: As in `load_model`.
         kind: As in `load_model`.
+        engine: As in `load_model`.
         tokens: How many tokens, of prompts and answers together, have to fit beside the weights.
 
     Raises:
@@ -89,7 +106,9 @@ def inspect_model(
         >>> info.kind, info.num_layers, info.fits
         ('base', 12, True)
     """
-    return find_model_info(name, device=device, dtype=dtype, revision=revision, kind=kind, tokens=tokens)[1]
+    return find_model_info(
+        name, device=device, dtype=dtype, revision=revision, kind=kind, engine=engine, tokens=tokens
+    )[1]
 
 
 def find_model_info(
@@ -99,9 +118,14 @@ def find_model_info(
     dtype: str,
     revision: str | None,
     kind: Kind | None,
+    engine: str | None = None,
     tokens: int = 0,
+    others: Mapping[str, object] = MappingProxyType({}),
 ) -> tuple[Checkpoint, ModelInfo]:
-    """A model's checkpoint, and what is known of it; arguments and errors are those of `inspect_model`."""
+    """A model's checkpoint, and what is known of it; arguments and errors are those of `inspect_model`.
+
+    `others` are options that only transformers has (`rauq.checkpoints.engines.engine_for`).
+    """
     understood = read_name(name, revision=revision)
     name, revision = understood.source, understood.revision
     _check_choices(name, dtype=dtype, revision=revision, kind=kind)
@@ -111,8 +135,10 @@ def find_model_info(
         checkpoint = find_checkpoint(str(file_of(named)), revision=revision or named.sha256)
     else:
         checkpoint = find_checkpoint(str(ATLAS) if embedded else place_of(name), revision=revision)
-    dtype = dtype_name(checkpoint, device=device, dtype="float32" if embedded else dtype)
-    facts = checkpoint.facts
+    asked, dtype = dtype, dtype_name(checkpoint, device=device, dtype="float32" if embedded else dtype)
+    facts, dequantised = checkpoint.facts, _bytes_needed(checkpoint, dtype)
+    runs = engine_for(checkpoint, engine, on_cpu=place.type == "cpu", dtype=asked, num_bytes=dequantised, others=others)
+    by_llama = runs == LLAMA and facts is not None
     found = KindAndReason(kind, "your choice") if kind else kind_of(_names(name, checkpoint), checkpoint)
     text = checkpoint.config.get_text_config(decoder=True)
     return checkpoint, ModelInfo(
@@ -126,9 +152,10 @@ def find_model_info(
         parameters=checkpoint.parameters,
         device=str(place),
         dtype=dtype,
-        bytes_needed=_bytes_needed(checkpoint, dtype),
+        bytes_needed=facts.file_size if by_llama and facts else dequantised,
         bytes_free=free_memory(device),
-        bytes_cache=_bytes_cache(text, dtype, tokens),
+        bytes_cache=_bytes_cache(text, "float16" if by_llama else dtype, tokens),
+        engine=runs,
         quantisation=facts.quantisation if facts else None,
         bytes_in_file=facts.file_size if facts else None,
         template_options=option_names(checkpoint.chat_template),
@@ -210,9 +237,9 @@ def model_facts(info: ModelInfo) -> str:
     parameters = f", {info.parameters / _MILLION:,.1f} million parameters"
     if info.bytes_in_file is not None:
         parameters += f", {size(info.bytes_in_file)} in the file ({info.quantisation})"
-    dequantised = " dequantised" if info.quantisation else ""
+    dequantised = " dequantised" if info.quantisation and info.engine == TRANSFORMERS else ""
     needs = "" if info.bytes_needed is None else f", {size(info.bytes_needed)}{dequantised}"
-    place = f" in {info.dtype} on {info.device}"
+    place = f" by llama.cpp on {info.device}" if info.engine == LLAMA else f" in {info.dtype} on {info.device}"
     free = "" if info.bytes_free is None else f" ({size(info.bytes_free)} free)"
     return "; ".join((f"{info.architecture}{parameters}{needs}{place}{free}", *_about_files(info)))
 
@@ -228,7 +255,7 @@ def model_lines(info: ModelInfo, *, tokens: int, beside: bool) -> tuple[str, ...
         f"{heads}, {info.parameters / _MILLION:,.1f} million parameters",
         f"{file}{quantised}",
         *_about_files(info),
-        f"{memory}{info.dtype} on {info.device}",
+        f"{memory}{'by llama.cpp' if info.engine == LLAMA else info.dtype} on {info.device}",
         cached,
         _fit(info, beside=beside),
         f"{info.kind}: {info.why_kind}",

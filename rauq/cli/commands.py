@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from rauq.checkpoints.kinds import AUTO, DTYPES, KINDS
+from rauq.checkpoints.kinds import AUTO, DTYPES, ENGINES, KINDS
 from rauq.checkpoints.names import ModelName, read_name
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import running
@@ -89,6 +89,12 @@ def add_model_options(parser: argparse._ActionsContainer) -> None:
         "--dtype", choices=DTYPES, help="precision; default auto: float32 on the CPU, else what the checkpoint has"
     )
     parser.add_argument(
+        "--engine",
+        choices=(AUTO, *ENGINES),
+        help="what runs a GGUF file: transformers, or llama.cpp, which is faster and takes less memory; default auto: "
+        "llama.cpp above 1 GB, if it is installed",
+    )
+    parser.add_argument(
         "--kind", choices=KINDS, help="kind of the model; default auto: by the paper's list, name and chat template"
     )
 
@@ -97,7 +103,8 @@ def model_options(options: argparse.Namespace) -> dict[str, Any]:
     """The options of loading as `rauq.load_model` takes them."""
     kind = None if options.kind == AUTO else options.kind
     how = {"device": options.device or AUTO, "device_map": options.device_map, "dtype": options.dtype or AUTO}
-    return {**how, "kind": kind}
+    engine = None if options.engine == AUTO else options.engine
+    return {**how, "kind": kind, "engine": engine}
 
 
 def named_model(name: str, *, revision: str | None = None) -> ModelName:

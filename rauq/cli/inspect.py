@@ -143,7 +143,7 @@ def _heading(trace: Trace) -> Text:
     return Text.assemble(
         (running(trace.model), "bold"),
         f" ({trace.kind}{chat})\n",
-        *([f"{weights}\n"] if (weights := about_weights(trace.quantisation, trace.dtype, trace.adapter)) else []),
+        *([f"{weights}\n"] if (weights := report.weights_of(trace)) else []),
         *([f"{weights}\n"] if (weights := about_attribution(trace.attribution, trace.dtype)) else []),
         *(part for message in trace.messages[:-1] for part in _said(message.role.capitalize(), message.text)),
         *_said("Prompt", trace.prompt),
@@ -406,7 +406,7 @@ def _advise(found: EmptyAnswer | None) -> None:
 def _say_loaded(lm: "LanguageModel") -> None:
     article = "an" if lm.kind == "instruct" else "a"
     facts = f"Loaded {article} {lm.kind} model of {lm.num_layers} layers with {lm.num_heads} heads."
-    say(f"{facts} {about_weights(lm.quantisation, lm.dtype, lm.adapter)}".rstrip())
+    say(f"{facts} {about_weights(lm.quantisation, lm.dtype, lm.adapter, lm.engine.about)}".rstrip())
 
 
 def _answered(lm: "LanguageModel", options: argparse.Namespace, progress: Console) -> Trace:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from rauq.arguments import Cancel, check_unicode, is_whole
-from rauq.errors import InvalidInput
+from rauq.errors import InvalidInput, UnsupportedModel
 from rauq.model.template import write
 from rauq.model.template_checks import check_known, notes_on
 from rauq.model.templated import as_templated, encode_templated, end_of_answer
@@ -276,6 +276,22 @@ def end_token(model: ModelDescription, *, chat: bool) -> int:
         message = f"{model.name} has no known end token, so none can be appended. Score the answer without one."
         raise InvalidInput(message)
     return int(first)
+
+
+def known_ends(given: Any, vocab_size: int) -> tuple[int, ...]:
+    """The end tokens that a generation config or a tokenizer names, of those that the model can give.
+
+    Raises:
+        UnsupportedModel: something other than token ids, with which answers would not end where they should.
+    """
+    listed = [token for token in (given if isinstance(given, list) else [given]) if token is not None]
+    if wrong := [token for token in listed if type(token) is not int]:
+        message = (
+            f"Got the end token eos_token_id={wrong[0]!r}; it must be a whole number, or a list of them. Correct it in "
+            "the model's generation_config.json."
+        )
+        raise UnsupportedModel(message)
+    return tuple(token for token in listed if 0 <= token < vocab_size)
 
 
 def encode_prefix(model: ModelDescription, prefix: TokensOrText) -> tuple[int, ...]:

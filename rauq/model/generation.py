@@ -12,13 +12,14 @@ from torch import Tensor
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from rauq.arguments import Cancel, Sampling
-from rauq.capture.cache import NO_PREFIX, Prefix, PrefixCache
+from rauq.capture.cache import NO_PREFIX
 from rauq.capture.extras import OF_PROMPT, Layout
 from rauq.capture.logits import LogitsBuffer, TokenStatistics, token_statistics
 from rauq.capture.session import CaptureSession
 from rauq.errors import InvalidInput, NonFiniteLogits
 from rauq.model.batches import refuse_one
 from rauq.model.context import Limits, ModelDescription, Prompt, PromptLike
+from rauq.model.engine import Ahead, Engine, Prefixes
 from rauq.model.tokens import TextStream, Tokens
 from rauq.trace.extras import Wanted
 from rauq.trace.thinking import PROMPT_TOKENS, thinking_span
@@ -76,6 +77,7 @@ def build_trace(
     statistics: "TokenStatistics",
     *,
     dtype: str,
+    engine: str,
     attention: np.ndarray,
     extras: Mapping[str, np.ndarray],
     stop_reason: StopReason,
@@ -97,6 +99,7 @@ def build_trace(
         dtype=dtype,
         quantisation=model.quantisation,
         adapter=model.adapter,
+        engine=engine,
         kind=model.kind,
         chat_applied=prompt.chat_applied,
         prompt_form=prompt.form,
@@ -185,16 +188,11 @@ def watched(prompts: Sequence[PromptLike], watches: Sequence[Watch] | None) -> I
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Decoder:
-    """What it takes to generate with a model: its description, what it computes in and where, and how to run it.
-
-    `new_session` gives a cache and a recorder for one batch, and `prefixes` what its sequences share, fed already.
-    """
+    """What it takes to generate with a model: its description, what runs it, and what its prompts share."""
 
     described: ModelDescription
-    dtype: str
-    device: torch.device
-    new_session: Callable[[Layout, Wanted, Prefix], CaptureSession]
-    prefixes: PrefixCache
+    engine: Engine
+    prefixes: Prefixes
 
 
 @dataclass(eq=False)
@@ -232,7 +230,9 @@ def generate(
     Returns, in order, a trace, or the error that concerns this prompt alone.
     """
     tail = len(prefix) + 1
-    session, ids = _begun(decoder, prompts, [(*prompt.ids, *prefix) for prompt in prompts], tail=tail, wanted=wanted)
+    ahead = Ahead(tokens=_longest(prompts, limits) * len(prompts), cancel=limits.cancel)
+    sequences = [(*prompt.ids, *prefix) for prompt in prompts]
+    session, ids = _begun(decoder, prompts, sequences, tail=tail, wanted=wanted, ahead=ahead)
     logits = session.feed(ids, tail=tail)
     return _decoded(
         decoder,
@@ -261,7 +261,8 @@ def sample(
 
     They are answers `first` to `first + k - 1`.
     """
-    session, ids = _begun(decoder, prompts, [prompt.ids for prompt in prompts], tail=1, wanted=wanted)
+    ahead = Ahead(tokens=_longest(prompts, limits) * len(prompts) * k, cancel=limits.cancel)
+    session, ids = _begun(decoder, prompts, [prompt.ids for prompt in prompts], tail=1, wanted=wanted, ahead=ahead)
     logits = session.feed(ids, tail=1)
     session.repeat(k)
     logits = logits.repeat_interleave(k, dim=0)
@@ -276,7 +277,8 @@ def read(
     """Score answers that are already there, in one forward pass, or in several where the logits would not fit."""
     sequences = [(*prompt.ids, *answer) for prompt, answer in zip(prompts, answers, strict=True)]
     longest = max(map(len, answers))
-    session, ids = _begun(decoder, prompts, sequences, tail=longest + 1, wanted=wanted)
+    ahead = Ahead(tokens=sum(map(len, sequences)))
+    session, ids = _begun(decoder, prompts, sequences, tail=longest + 1, wanted=wanted, ahead=ahead)
     statistics = _read_statistics(decoder, session, ids, longest, wanted=wanted)
     attention = session.band().numpy()
     return [
@@ -285,7 +287,8 @@ def read(
             prompt,
             answer,
             TokenStatistics(*(column[item, -len(answer) :] for column in statistics)),
-            dtype=decoder.dtype,
+            dtype=decoder.engine.dtype,
+            engine=decoder.engine.about,
             attention=attention[item, :, :, -len(answer) - 1 :],
             extras=session.kept.cut(item, answer),
             stop_reason="eos" if answer[-1] in decoder.described.end_ids else "given",
@@ -394,7 +397,8 @@ def _traces(
                 answer.prompt,
                 answer.ids,
                 own,
-                dtype=decoder.dtype,
+                dtype=decoder.engine.dtype,
+                engine=decoder.engine.about,
                 attention=rows,
                 extras=extras,
                 stop_reason=reason,
@@ -440,12 +444,18 @@ def _begun(
     *,
     tail: int,
     wanted: Wanted,
+    ahead: Ahead,
 ) -> tuple[CaptureSession, Tensor]:
     """A session that has what the sequences share, and the ids (B, n) that it still has to be fed, n >= tail."""
-    ids, padding = _left_padded(sequences, decoder.device)
+    ids, padding = _left_padded(sequences, decoder.engine.device)
     prefix = NO_PREFIX if wanted.names & OF_PROMPT else decoder.prefixes.prefix(sequences, tail=tail)
-    session = decoder.new_session(_layout(padding, prompts), wanted, prefix)
+    session = decoder.engine.new_session(_layout(padding, prompts), wanted, prefix, ahead)
     return session, ids[:, len(prefix.ids) :]
+
+
+def _longest(prompts: Sequence[Prompt], limits: Limits) -> int:
+    """The most tokens that a prompt with its answer can have; an answer prefix counts as answer."""
+    return max(len(prompt.ids) for prompt in prompts) + limits.max_new_tokens + 1
 
 
 def _left_padded(sequences: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, list[int]]:
@@ -462,7 +472,7 @@ def _layout(padding: Sequence[int], prompts: Sequence[Prompt]) -> Layout:
 
 
 def _idf(decoder: Decoder, wanted: Wanted) -> Tensor | None:
-    return None if wanted.idf is None else torch.tensor(wanted.idf, device=decoder.device)
+    return None if wanted.idf is None else torch.tensor(wanted.idf, device=decoder.engine.device)
 
 
 def _read_statistics(

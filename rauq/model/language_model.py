@@ -12,13 +12,8 @@ from numpy.typing import ArrayLike
 from transformers import PreTrainedModel
 
 from rauq.arguments import Cancel, Sampling, is_whole
-from rauq.capture import tap
-from rauq.capture.cache import Prefix, PrefixCache
-from rauq.capture.check import Check, check_capture
-from rauq.capture.extras import Kept, Layout, without_states
-from rauq.capture.session import CaptureSession, StepwiseSession, TappedSession
+from rauq.capture.check import Check
 from rauq.checkpoints.kinds import check_kind
-from rauq.checkpoints.loading import memory_errors, running_takes_less
 from rauq.errors import Failure, InvalidInput, NonFiniteLogits
 from rauq.model import generation
 from rauq.model.attribution import OnPasses, attributed
@@ -35,6 +30,7 @@ from rauq.model.context import (
     limits_of,
     within_context,
 )
+from rauq.model.engine import Engine, Prefixes
 from rauq.model.generation import OnProgress, OnToken, Watch, watched
 from rauq.model.options import (
     AnswerOptions,
@@ -47,7 +43,7 @@ from rauq.model.options import (
     parts,
 )
 from rauq.trace.attribution import Attribution, Side
-from rauq.trace.extras import EXTRAS, Wanted, available_names, wanted
+from rauq.trace.extras import Wanted, available_names, wanted
 from rauq.trace.messages import option_names
 from rauq.trace.trace import NUM_BANDS, Extra, Kind, Trace
 
@@ -60,15 +56,12 @@ class LanguageModel(ModelDescription):
     """A causal language model with its tokenizer; one generation at a time, whatever thread asks for it.
 
     What the prompts of a call share at their beginning is fed once; `prefixes` keeps it from one call to the next.
-    `runs_alone`: its activations are quantised (`rauq.capture.quantised`), so batches are run one sequence at a time,
-    nothing is shared between prompts, and `read` differs from `generate`, which feeds an answer token by token.
+    `engine` runs it: transformers, or llama.cpp in a process of its own.
     """
 
-    model: PreTrainedModel
-    session_type: type[TappedSession | StepwiseSession]
+    engine: Engine
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
-    prefixes: PrefixCache | None = field(default=None, repr=False)
-    runs_alone: bool = False
+    prefixes: Prefixes | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         """One line: the model, its kind, its size, and what it computes in and where."""
@@ -78,21 +71,37 @@ class LanguageModel(ModelDescription):
         return f"LanguageModel({self.name}, {self.kind}, {size}, {self.dtype} on {self.device}{weights})"
 
     @property
+    def model(self) -> PreTrainedModel:
+        """The model of transformers.
+
+        Raises:
+            UnsupportedModel: another engine runs it.
+        """
+        return self.engine.model
+
+    @property
     def device(self) -> torch.device:
         """The device of the model's inputs."""
-        return tap.input_device(self.model)
+        return self.engine.device
 
     @property
     def dtype(self) -> str:
         """Name of the dtype that the model computes in."""
-        return str(self.model.dtype).removeprefix("torch.")
+        return self.engine.dtype
+
+    @property
+    def runs_alone(self) -> bool:
+        """Whether batches are run one sequence at a time, and nothing is shared between prompts.
+
+        So it is with quantised activations (`rauq.capture.quantised`); `read` then differs from `generate`, which feeds
+        an answer token by token.
+        """
+        return self.engine.runs_alone
 
     @property
     def extras(self) -> tuple[Extra, ...]:
-        """The extras of a trace that this model can capture (`rauq.trace.extras`)."""
-        lacking: set[Extra] = set() if self.num_layers // 2 in self.layers else {"diagonal"}
-        lacking |= without_states(self.model)
-        return tuple(name for name in EXTRAS if name not in lacking)
+        """The extras of a trace that can be captured of this model (`rauq.trace.extras`)."""
+        return self.engine.extras(self.layers, self.num_layers)
 
     def check_extras(self, extras: Sequence[str]) -> None:
         """Refuse extras that this model cannot capture.
@@ -119,7 +128,7 @@ class LanguageModel(ModelDescription):
 
     def with_prefix_cache(self) -> "LanguageModel":
         """The same weights and the same lock; what a prompt shares with the one of the call before is not fed again."""
-        return replace(self, prefixes=PrefixCache(self.model))
+        return replace(self, prefixes=self.engine.new_prefixes())
 
     def encode(self, prompt: PromptLike, **options: Unpack[PromptOptions]) -> Prompt:
         """The prompt as the model will see it: `len(lm.encode(text).ids)` tokens; `generate` explains the prompt.
@@ -381,12 +390,10 @@ class LanguageModel(ModelDescription):
             UnsupportedModel: the model does not return its attention.
         """
         with self._running("checking the capture"):
-            return check_capture(
-                self.model,
+            return self.engine.check(
                 None if prompt is None else self.encode(prompt).ids,
                 generate=replace(self, prefixes=None).generate,  # every call of attention is compared
                 vocab_size=self.vocab_size,
-                tapped=self.session_type is TappedSession,
             )
 
     def _sampled(
@@ -427,19 +434,13 @@ class LanguageModel(ModelDescription):
     def _decoder(self) -> generation.Decoder:
         return generation.Decoder(
             described=self,
-            dtype=self.dtype,
-            device=self.device,
-            new_session=self._new_feed,
-            prefixes=self.prefixes or PrefixCache(self.model),
+            engine=self.engine,
+            prefixes=self.prefixes or self.engine.new_prefixes(),
         )
-
-    def _new_feed(self, layout: Layout, wanted: Wanted, prefix: Prefix) -> CaptureSession:
-        kept = Kept(wanted.names, layout, model=self.model)
-        return self.session_type(self.model, layout.begins, kept, prefix, offsets=wanted.offsets)
 
     @contextmanager
     def _running(self, doing: str) -> Iterator[None]:
-        with self.lock, torch.inference_mode(), memory_errors(doing, takes_less=running_takes_less(self.model)):
+        with self.lock, torch.inference_mode(), self.engine.running(doing):
             yield
 
 

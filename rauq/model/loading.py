@@ -11,19 +11,22 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rauq.arguments import Cancel, OnProgress
 from rauq.capture import tap
-from rauq.capture.quantised import keep_dtype, quantisation_of, quantises_activations
+from rauq.capture.quantised import keep_dtype, quantisation_of
 from rauq.capture.recompute import attends_to_later_tokens
 from rauq.capture.session import StepwiseSession, TappedSession
 from rauq.checkpoints.adapters import adapters_of, is_prompt, prompt_refused
 from rauq.checkpoints.checkpoint import Checkpoint, fetched, in_folder
-from rauq.checkpoints.kinds import check_kind, kind_of
+from rauq.checkpoints.kinds import LLAMA, check_kind, kind_of
 from rauq.checkpoints.loading import context_length, load_weights, memory_errors, running_takes_less
 from rauq.checkpoints.model_info import EMBEDDED, find_model_info, refuse_if_too_large, takes_less
 from rauq.checkpoints.named import ATLAS
 from rauq.checkpoints.placement import DeviceMap, check_options, placed, read_offloaded_unmapped
 from rauq.checkpoints.quantization import check_quantization
 from rauq.errors import InvalidInput, RauqError, UnsupportedModel
+from rauq.model.context import known_ends
+from rauq.model.engine import TransformersEngine
 from rauq.model.language_model import LanguageModel
+from rauq.model.llama_loading import load_llama
 from rauq.model.tokens import Tokens
 from rauq.trace.trace import Kind
 
@@ -38,12 +41,14 @@ def load_model(
     quantization: str | None = None,
     revision: str | None = None,
     kind: Kind | None = None,
+    engine: str | None = None,
     on_progress: OnProgress | None = None,
     cancel: Cancel | None = None,
 ) -> LanguageModel:
     """Load a model, and check that its attention is captured.
 
-    The weights of a GGUF file are dequantised once, into a store on this machine (`rauq.checkpoints.store`).
+    llama.cpp runs a GGUF file as it is; for transformers its weights are dequantised once, into a store on this machine
+    (`rauq.checkpoints.store`).
 
     Args:
         name: "atlas" (embedded), "smollm2" or another short name (`rauq.NAMED_MODELS`), a folder, a GGUF file,
@@ -59,6 +64,9 @@ def load_model(
             (torchao) and llm-int8 (bitsandbytes) round activations too (see `LanguageModel`). None: leave them.
         revision: Branch, tag or commit on the hub; the sha256 of a GGUF file, which it then has to have.
         kind: base or instruct; None: by the paper's list, name and chat template (`rauq.checkpoints.kinds`).
+        engine: transformers or llama.cpp, which runs GGUF files on the CPU, faster and in less memory, and captures no
+            hidden states; None: llama.cpp for a GGUF file of more than 1 GB once dequantised, where it is installed and
+            nothing is asked for that it lacks (`rauq.checkpoints.engines`).
         on_progress: Called with the bytes dequantised so far, and with those of all weights.
         cancel: Checked while a GGUF file is read and dequantised.
 
@@ -68,9 +76,9 @@ def load_model(
         OutOfMemory: it does not fit, which is found before its weights are read.
         CacheError: there is no room on the disk for the weights of a GGUF file.
         Stopped: cancelled.
-        MissingPackage: the package of the quantization is not installed, or accelerate for `device_map`.
-        InvalidInput: unknown device, dtype, quantization or kind, a `device_map` beside a device or a quantization or
-            that leaves out weights, or an `offload_folder` that cannot be written.
+        MissingPackage: the package of the quantization is not installed, or accelerate for `device_map`, or llama.cpp.
+        InvalidInput: unknown device, dtype, quantization, kind or engine, a `device_map` beside a device or a
+            quantization or that leaves out weights, or an `offload_folder` that cannot be written.
 
     Example:
         >>> rauq.load_model("atlas", device="cpu")
@@ -79,11 +87,16 @@ def load_model(
     check_quantization(quantization)
     check_options(device_map, device=device, quantization=quantization, offload_folder=offload_folder)
     chosen = str(dtype).removeprefix("torch.")
-    checkpoint, info = find_model_info(name, device=device, dtype=chosen, revision=revision, kind=kind)
+    others = {"device_map": device_map, "quantization": quantization}
+    checkpoint, info = find_model_info(
+        name, device=device, dtype=chosen, revision=revision, kind=kind, engine=engine, others=others
+    )
     if device_map is None and quantization is None:  # how much less memory a scheme takes depends on its kernels
         refuse_if_too_large(info)
     _check_placeable(checkpoint, device_map)
     checkpoint = fetched(checkpoint)
+    if info.engine == LLAMA:
+        return load_llama(checkpoint, info, cancel=cancel)
     options = None if device_map is None else placed(checkpoint, device_map, info.dtype, offload_folder=offload_folder)
     with in_folder(checkpoint, dtype=info.dtype, on_progress=on_progress, cancel=cancel) as folder:
         model = load_weights(
@@ -137,21 +150,22 @@ def wrap(
     keep_dtype(model)
     name = name or _name_of(model)
     probe = _probed(model)
-    configured = _known_ends(getattr(model.generation_config, "eos_token_id", None), probe.vocab_size)
+    configured = known_ends(getattr(model.generation_config, "eos_token_id", None), probe.vocab_size)
     lm = LanguageModel(
         name=name,
         revision=revision,
         kind=kind or kind_of(name, tokenizer).kind,
         quantisation=quantisation_of(model),
         adapter=adapters_of(model),
-        model=model,
         tokens=Tokens(tokenizer),
         context_length=context_length(model.config),
-        end_ids=frozenset((*configured, *_known_ends(tokenizer.eos_token_id, probe.vocab_size))),
+        end_ids=frozenset((*configured, *known_ends(tokenizer.eos_token_id, probe.vocab_size))),
         configured_end_ids=configured,
         num_layers=model.config.get_text_config(decoder=True).num_hidden_layers,
-        runs_alone=quantises_activations(model),
-        **vars(probe),
+        engine=TransformersEngine(model, probe.session_type),
+        layers=probe.layers,
+        num_heads=probe.num_heads,
+        vocab_size=probe.vocab_size,
     )
     if not (check := lm.check()).exact:
         message = f"The attention check of {name} failed, so no results are shown ({check})."
@@ -189,7 +203,7 @@ def sha256(path: Path) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Probe:
-    """What a pass over two tokens shows about a model."""
+    """What a pass over two tokens shows about a model of transformers."""
 
     session_type: type[TappedSession | StepwiseSession]
     layers: tuple[int, ...]
@@ -231,22 +245,6 @@ def _first_logits(session: TappedSession | StepwiseSession, ids: torch.Tensor) -
         name = type(session.cached.model).__name__
         message = f"{name} cannot be run token by token here ({type(error).__name__}: {error})."
         raise UnsupportedModel(message) from error
-
-
-def _known_ends(given: Any, vocab_size: int) -> tuple[int, ...]:
-    """The end tokens that a generation config or a tokenizer names, of those that the model can give.
-
-    Raises:
-        UnsupportedModel: something other than token ids, with which answers would not end where they should.
-    """
-    listed = [token for token in (given if isinstance(given, list) else [given]) if token is not None]
-    if wrong := [token for token in listed if type(token) is not int]:
-        message = (
-            f"Got the end token eos_token_id={wrong[0]!r}; it must be a whole number, or a list of them. Correct it in "
-            "the model's generation_config.json."
-        )
-        raise UnsupportedModel(message)
-    return tuple(token for token in listed if 0 <= token < vocab_size)
 
 
 def _check_placeable(checkpoint: Checkpoint, device_map: DeviceMap | None) -> None:

@@ -326,6 +326,7 @@ def as_json(trace: Trace, score: Score) -> dict[str, object]:
         "dtype": trace.dtype,
         "quantisation": trace.quantisation,
         "adapter": trace.adapter,
+        "engine": trace.engine,
         "chat_applied": trace.chat_applied,
         "prompt": trace.prompt,
         "prompt_form": trace.prompt_form,
@@ -440,10 +441,15 @@ class Words(NamedTuple):
     uncertainty: str = ""
 
 
+def weights_of(trace: Trace) -> str:
+    """How the weights of a trace's model are stored, and what computed with them (`rauq.labels.about_weights`)."""
+    return about_weights(trace.quantisation, trace.dtype, trace.adapter, trace.engine)
+
+
 def words(trace: Trace, score: Score, note: str = "") -> Words:
     """Source, headline, detail and uncertainty of a scored answer; `note` follows the source."""
     headline, detail = sentence_halves(trace, score)
-    weights = about_weights(trace.quantisation, trace.dtype, trace.adapter)
+    weights = weights_of(trace)
     about = (weights, about_attribution(trace.attribution, trace.dtype))
     source = " ".join([f"{_source(trace)}.", *filter(None, about)])
     uncertainty = "" if why_empty(trace, score.settings.part) else uncertainty_sentence(score)

@@ -41,7 +41,7 @@ MOST_UPLOADED_MESSAGES = 1000
 MOST_UPLOADED_ALTERNATIVES = 20  # a token on average; each takes twenty times as much memory as in the file
 LARGEST_UPLOADED_EXTRAS = 16 * 2**20  # bytes
 
-_NAMES = ("model", "revision", "dtype", "quantisation", "adapter")
+_NAMES = ("model", "revision", "dtype", "quantisation", "adapter", "engine")
 _WEIGHTS = ("max_attention", "diagonal", "lookback")
 _ROUNDING = 1e-2  # half precision may overstep a bound by this much
 
@@ -183,13 +183,13 @@ _METADATA_KEY = "rauq_trace"
 _EXTRA = "extra."
 _SCALARS = MappingProxyType(
     dict.fromkeys(("prompt", "model", "revision", "kind", "stop_reason", "prompt_form", "dtype", "quantisation"), str)
-    | {"adapter": str, "chat_applied": bool, "num_layers": int, "vocab_size": int}
+    | {"adapter": str, "engine": str, "chat_applied": bool, "num_layers": int, "vocab_size": int}
 )
 _LISTS = MappingProxyType({"layers": int, "answer_tokens": str, "wrong": int})
 _ALTERNATIVES = MappingProxyType({"ids": int, "texts": str, "logprobs": float})
 _OLDER_FILES: Mapping[str, Any] = MappingProxyType(  # what files without it mean
     {"wrong": [], "messages": [], "prompt_form": "text", "template_options": {}, "thinking": None, "sampling": None}
-    | {"dtype": "", "quantisation": "", "adapter": "", "attribution": None}
+    | {"dtype": "", "quantisation": "", "adapter": "", "engine": "", "attribution": None}
 )
 _LENGTH_BYTES = 8  # a safetensors file begins with the length of its header
 _BY_PATH = "Load a larger trace by its path, with rauq.Trace.load."

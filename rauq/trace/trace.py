@@ -95,6 +95,7 @@ class Trace:
         dtype: Precision of the computation; empty where it is not known.
         quantisation: How the weights were quantised, such as Q4_K_M; empty where they were not, or it is not known.
         adapter: What was applied to the weights, such as a LoRA; empty for none.
+        engine: What ran the model, with its version, such as transformers 5.23.0; empty where it is not known.
         attribution: How weights were attributed that stand in place of attention (`LanguageModel.attribute`): then
             `layers` are the attributed ones, K is 1, and `extras` is empty. None: the weights are attention.
     """
@@ -126,6 +127,7 @@ class Trace:
     dtype: str = ""
     quantisation: str = ""
     adapter: str = ""
+    engine: str = ""
     attribution: Attribution | None = None
 
     def __post_init__(self) -> None:
@@ -393,7 +395,7 @@ def _bytes_of_data(data: object) -> int:
 
 def _texts(trace: Trace) -> Iterator[str | bytes]:
     """Return all texts but those of the alternatives."""
-    yield from (trace.prompt, trace.model, trace.revision, trace.dtype, trace.quantisation, trace.adapter)
+    yield from (trace.prompt, trace.model, trace.revision, trace.dtype, trace.quantisation, trace.adapter, trace.engine)
     yield from trace.answer_tokens
     yield from trace.pieces
     yield from (message.content for message in trace.messages)

@@ -89,6 +89,7 @@ class ModelChoice:
     device: str = "auto"
     dtype: str = "auto"
     kind: Kind | None = None
+    engine: str | None = None
 
 
 def limits() -> Limits:

@@ -125,6 +125,4 @@ def is_in_use(model: "LanguageModel") -> bool:
 
 def bytes_leaving(model: "LanguageModel", device: str) -> int:
     """Return the bytes that replacing a loaded model frees on a device: none while jobs use it."""
-    from rauq.checkpoints.loading import bytes_held
-
-    return 0 if is_in_use(model) else bytes_held(model.model, device)
+    return 0 if is_in_use(model) else model.engine.bytes_held(device)

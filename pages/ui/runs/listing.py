@@ -105,7 +105,7 @@ def _methods(request: Request) -> list[str]:
 def _answerer(answerer: Answerer) -> str:
     heads = f"{answerer.num_layers} layers of {answerer.num_heads} heads"
     facts = f"{running(answerer.name)}: {answerer.kind}, {answerer.dtype}, {heads}, revision {answerer.revision[:12]}"
-    weights = about_weights(answerer.quantisation, answerer.dtype, answerer.adapter)
+    weights = about_weights(answerer.quantisation, answerer.dtype, answerer.adapter, answerer.engine)
     return f"{facts}. {weights}" if weights else facts
 
 

@@ -67,7 +67,7 @@ def found(lm, single, padded) -> Differences:
 
 def test_reports_the_layers_that_have_attention(lm, architecture):
     assert lm.layers == architecture.layers
-    assert lm.session_type is (StepwiseSession if architecture.stepwise else TappedSession)
+    assert lm.engine.session_type is (StepwiseSession if architecture.stepwise else TappedSession)
     assert lm.num_layers == lm.model.config.num_hidden_layers
 
 

@@ -106,7 +106,7 @@ def test_a_wrong_capture_is_not_exact_where_biases_make_the_scores(name, mutant,
 @pytest.mark.parametrize("name", ["falcon", "falcon-alibi", "bloom", "bloom-scores-500", "gptj", "mpt"])
 def test_misplaced_weights_of_a_model_run_step_by_step_are_not_exact(name, dtype, monkeypatch):
     lm = wrapped(tiny_model(named(name)).to(dtype))
-    assert lm.session_type is StepwiseSession
+    assert lm.engine.session_type is StepwiseSession
     real = session._nearest_of
     for shift in (1, -1):
         monkeypatch.setattr(session, "_nearest_of", lambda *given, shift=shift: real(*given).roll(shift, dims=-1))

@@ -1,0 +1,130 @@
+"""The parent's side of the process that runs llama.cpp: start it, ask it, and say why it ended."""
+
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+
+from rauq import errors, layout
+from rauq.arguments import Cancel
+from rauq.llama_cpp.library import find_library
+from rauq.llama_cpp.messages import Message, receive, send
+
+_LINES = 5  # of what llama.cpp wrote last
+_POLL = 0.05  # seconds between two looks at `cancel`
+_END = 5.0  # seconds in which a process that was asked to end has to
+
+
+@dataclass(eq=False)
+class Process:
+    """A running child. It answers one request at a time; who asks holds the lock of the model."""
+
+    running: subprocess.Popen[bytes]
+    written: deque[str]
+
+    def ask(self, do: str, *arrays: np.ndarray, cancel: Cancel | None = None, **options: Any) -> Message:
+        """The reply to a request.
+
+        Raises:
+            EngineStopped: the process has ended.
+            RauqError: what it raised.
+        """
+        try:
+            send(self._requests, Message({"do": do, **options}, arrays))
+            with self._cancelled_by(cancel):
+                reply = receive(self._replies)
+        except OSError:
+            reply = None
+        if reply is None:
+            raise self._ended()
+        if "error" in reply.header:
+            raise getattr(errors, reply.header["error"])(reply.header["message"])
+        return reply
+
+    def close(self) -> None:
+        """End the process."""
+        with suppress(OSError):
+            self._requests.close()
+        try:
+            self.running.wait(_END)
+        except subprocess.TimeoutExpired:
+            self.running.kill()
+            self.running.wait()
+        self._replies.close()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it can be asked."""
+        return self.running.poll() is None
+
+    @property
+    def _requests(self) -> BinaryIO:
+        return cast("BinaryIO", self.running.stdin)
+
+    @property
+    def _replies(self) -> BinaryIO:
+        return cast("BinaryIO", self.running.stdout)
+
+    @contextmanager
+    def _cancelled_by(self, cancel: Cancel | None) -> Iterator[None]:
+        """While a reply is waited for, pass on that the user has cancelled."""
+        if cancel is None:
+            yield
+            return
+        done = threading.Event()
+
+        def watch() -> None:
+            while not done.wait(_POLL):
+                if cancel.is_set():
+                    with suppress(OSError):
+                        send(self._requests, Message({"do": "cancel"}))
+                    return
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
+
+    def _ended(self) -> errors.EngineStopped:
+        self.close()
+        said = " ".join(self.written)
+        wrote = f" It wrote last: {said}" if said else " It wrote nothing."
+        message = (
+            f"The process that runs llama.cpp has ended with exit code {self.running.returncode}; this answer is lost, "
+            f"and the next prompt starts another.{wrote}"
+        )
+        return errors.EngineStopped(message)
+
+
+def start(*, module: str = "rauq.llama_cpp.child") -> Process:
+    """Start the process; nothing is loaded in it yet.
+
+    Raises:
+        MissingPackage: llama.cpp is not installed.
+    """
+    find_library()
+    running = subprocess.Popen(
+        layout.command(module),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=layout.environment(),
+    )
+    written: deque[str] = deque(maxlen=_LINES)
+    threading.Thread(target=_keep_last, args=(cast("BinaryIO", running.stderr), written), daemon=True).start()
+    return Process(running, written)
+
+
+def _keep_last(lines: BinaryIO, written: deque[str]) -> None:
+    with lines:
+        for line in lines:
+            if said := line.decode(errors="replace").strip():
+                written.append(said)

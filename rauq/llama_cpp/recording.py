@@ -1,0 +1,175 @@
+"""What is read of each graph while llama.cpp computes it: attention weights, and which cell of the cache holds a key.
+
+Columns of the softmax are cells of the cache and not positions. Each layer writes its keys to cells that its SET_ROWS
+node names, so the cell of every position is known, whatever was removed, copied or overwritten before.
+"""
+
+import ctypes
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rauq.llama_cpp.library import Library
+from rauq.llama_cpp.tensors import OPERATION, SOURCES, Tensor, array, at, layer_of
+
+KEYS = b"cache_k_l"
+_KEY_INDICES = SOURCES + ctypes.sizeof(ctypes.c_void_p)  # the second source of SET_ROWS
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """What one decoding step runs: ids, positions and sequences (n,), and which of them are rows to capture (n,)."""
+
+    ids: np.ndarray
+    positions: np.ndarray
+    sequences: np.ndarray
+    rows: np.ndarray
+
+
+@dataclass(eq=False)
+class Cells:
+    """For one kind of cache: the cell of each position of each sequence (S, T), -1: none; and each cell's position.
+
+    Layers with a sliding window have a cache of their own, whose cells may be used again.
+    """
+
+    places: np.ndarray
+    owners: np.ndarray
+
+    def columns(self, tokens: Tokens, offsets: int) -> tuple[np.ndarray, np.ndarray]:
+        """Cells (n, K) of the K nearest positions of each row, and whether each still holds that position's key."""
+        rows = tokens.rows
+        positions = tokens.positions[rows, None] - np.arange(offsets)
+        cells = self.places[tokens.sequences[rows, None], positions.clip(min=0)]
+        return cells, (cells >= 0) & (self.owners[cells] == positions)
+
+
+@dataclass(eq=False)
+class Recorder:
+    """The callback of one context; `band` has the weights (H, n, K) of each layer after a step with rows.
+
+    `kinds` are the caches in the order in which a graph writes to them. An error in the callback cannot pass through
+    llama.cpp: it is kept, and raised after the step.
+    """
+
+    library: Library
+    num_sequences: int
+    num_cells: int
+    offsets: int
+    kinds: list[Cells] = field(default_factory=list)
+    band: dict[int, np.ndarray] = field(default_factory=dict)
+    error: Exception | None = None
+    tokens: Tokens | None = None
+    _watch: Callable[[Tensor], None] | None = None
+    _watched: frozenset[int] = frozenset()
+    _seen: dict[int, int] = field(default_factory=dict)
+    _current: int = 0
+    _has_rows: bool = False
+    _columns: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+
+    def begin(self, tokens: Tokens) -> None:
+        """The next step runs these tokens."""
+        self.tokens, self.band, self.error = tokens, {}, None
+        self._seen, self._columns = {}, {}
+        self._has_rows = bool(tokens.rows.any())
+
+    def watch(self, note: Callable[[Tensor], None] | None, operations: set[int]) -> None:
+        """From now on, show all nodes of these operations to a function as well."""
+        self._watch, self._watched = note, frozenset(operations)
+
+    def current_columns(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of the cache of the layer that is computed: see `Cells.columns`."""
+        assert self.tokens is not None  # noqa: S101 - a step runs
+        if self._current not in self._columns:
+            self._columns[self._current] = self.kinds[self._current].columns(self.tokens, self.offsets)
+        return self._columns[self._current]
+
+    def end(self) -> None:
+        """Raise what went wrong in the callback.
+
+        Raises:
+            Exception: as it was raised there.
+        """
+        if self.error is not None:
+            raise self.error
+
+    def callback(self) -> Callable[[int, bool, object], bool]:
+        """The function that llama.cpp calls for every node of a graph: first whether it is wanted, then with it.
+
+        It is called about a thousand times a token, so nothing is looked up that can be bound here.
+        """
+        softmax, write = self.library.operations["SOFT_MAX"], self.library.operations["SET_ROWS"]
+        number_at = ctypes.c_int.from_address
+
+        def wanted(address: int) -> bool:
+            operation = number_at(address + OPERATION).value
+            if operation == write:
+                self._note_cells(address)
+            return (operation == softmax and self._has_rows) or operation in self._watched
+
+        def on_node(address: int, ask: bool, _data: object) -> bool:  # noqa: FBT001 - llama.cpp calls it by position
+            try:
+                if ask:
+                    return wanted(address)
+                self._note(at(address), softmax)
+            except Exception as error:  # noqa: BLE001 - it must not unwind through C
+                self.error = self.error or error
+                return False
+            return True
+
+        return on_node
+
+    def clear(self) -> None:
+        """The cache is empty."""
+        for kind in self.kinds:
+            kind.places[:], kind.owners[:] = -1, -1
+
+    def copy(self, source_: int, target: int, length: int) -> None:
+        """Another sequence shares the first positions of one."""
+        for kind in self.kinds:
+            kind.places[target, :length] = kind.places[source_, :length]
+            kind.places[target, length:] = -1
+
+    def _note_cells(self, address: int) -> None:
+        pointer = ctypes.c_void_p.from_address(address + _KEY_INDICES).value or 0
+        if pointer in self._seen:
+            self._current = self._seen[pointer]
+            return
+        node, indices, tokens = at(address), at(pointer), self.tokens
+        if tokens is None or not node.name.startswith(KEYS) or indices.ne[0] != len(tokens.ids):
+            return
+        number = len([kind for kind in self._seen.values() if kind >= 0])
+        self._seen[pointer], self._current = number, number
+        if number == len(self.kinds):
+            self.kinds.append(self._new_kind())
+        kind, cells = self.kinds[number], array(indices).reshape(-1)
+        kind.places[tokens.sequences, tokens.positions] = cells
+        kind.owners[cells] = tokens.positions
+
+    def _note(self, node: Tensor, softmax: int) -> None:
+        if node.op == softmax and self._has_rows:
+            self._note_weights(node)
+        if self._watch is not None:
+            self._watch(node)
+
+    def _new_kind(self) -> Cells:
+        places = np.full((self.num_sequences, self.num_cells), -1, np.int32)
+        return Cells(places, np.full(self.num_cells, -1, np.int32))
+
+    def _note_weights(self, node: Tensor) -> None:
+        assert self.tokens is not None  # noqa: S101 - a step runs
+        weights = array(node)[0]  # (H, n, T)
+        cells, held = self.current_columns()
+        rows = self.tokens.rows.nonzero()[0]
+        band = weights[:, rows[:, None], cells]
+        band[:, ~held] = 0.0
+        before = self.tokens.positions[rows, None] < np.arange(self.offsets)
+        band[:, before] = np.nan
+        self.band[layer_of(node)] = band
+
+
+def stacked(band: Mapping[int, np.ndarray]) -> tuple[tuple[int, ...], np.ndarray]:
+    """The layers that gave weights, and their bands as (L, H, n, K)."""
+    layers = tuple(sorted(band))
+    return layers, np.stack([band[layer] for layer in layers]) if layers else np.empty((0, 0, 0, 0), np.float32)

@@ -1,0 +1,263 @@
+"""llama.cpp as an engine: a GGUF file is run as it is, in a process of its own, on the CPU."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rauq.arguments import Cancel
+from rauq.capture.cache import Prefix, common_length
+from rauq.capture.check import Check
+from rauq.capture.extras import Kept, Layout
+from rauq.errors import InvalidInput, UnsupportedModel
+from rauq.llama_cpp.context import MOST_SEQUENCES
+from rauq.llama_cpp.messages import Message
+from rauq.llama_cpp.process import Process, start
+from rauq.model.engine import Ahead
+from rauq.trace.extras import Wanted
+from rauq.trace.trace import Extra, Trace
+
+_FROM_LOGITS: tuple[Extra, ...] = ("focus", "mean_logprob")
+_RANDOM_TOKENS = 20
+_CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """What llama.cpp says of a file that it has opened."""
+
+    engine: str
+    num_layers: int
+    vocab_size: int
+    context_length: int
+
+
+class LlamaPrefixes:
+    """What the prompts of a batch share at their beginning; nothing is kept from one call to the next.
+
+    Products with quantised weights round activations, and depend on how many tokens are run at once: what another call
+    has left in the cache would change an answer.
+    """
+
+    def prefix(self, sequences: Sequence[tuple[int, ...]], *, tail: int) -> Prefix:
+        """See `rauq.model.engine.Prefixes`."""
+        if len(sequences) == 1:
+            return Prefix()
+        return Prefix(sequences[0][: min(common_length(sequences), max(map(len, sequences)) - tail)])
+
+
+@dataclass(eq=False)
+class LlamaEngine:
+    """A file, and the process that runs it, which is started again where it has ended."""
+
+    path: Path
+    threads: int
+    full_window: bool = True
+    _process: Process | None = None
+
+    @cached_property
+    def opened(self) -> Opened:
+        """What the file is, once it is opened.
+
+        Raises:
+            MissingPackage: llama.cpp is not installed.
+            ModelNotFound, UnsupportedModel: it cannot be opened, or not exactly.
+        """
+        self.close()
+        self._process = start()
+        about = self._process.ask("open", path=str(self.path), threads=self.threads, full_window=self.full_window)
+        return Opened(**about.header)
+
+    @property
+    def about(self) -> str:
+        """Its name and version."""
+        return f"llama.cpp ({self.opened.engine})"
+
+    run_identity = about
+    device = _CPU
+    dtype = "float32"
+    runs_alone = False
+
+    @property
+    def model(self) -> NoReturn:
+        """None.
+
+        Raises:
+            UnsupportedModel: always.
+        """
+        message = (
+            f"{self.path.name} is run by llama.cpp, which gives neither hidden states nor gradients. Load it with "
+            'engine="transformers" for that.'
+        )
+        raise UnsupportedModel(message)
+
+    def extras(self, layers: Sequence[int], num_layers: int) -> tuple[Extra, ...]:
+        """See `rauq.model.engine.Engine`: those that come from logits."""
+        del layers, num_layers
+        return _FROM_LOGITS
+
+    def new_prefixes(self) -> LlamaPrefixes:
+        """See `rauq.model.engine.Engine`."""
+        return LlamaPrefixes()
+
+    def new_session(self, layout: Layout, wanted: Wanted, prefix: Prefix, ahead: Ahead) -> "LlamaSession":
+        """See `rauq.model.engine.Engine`.
+
+        Raises:
+            InvalidInput: more sequences than llama.cpp takes.
+        """
+        if len(layout.begins) > MOST_SEQUENCES:
+            message = f"Got a batch of {len(layout.begins)} sequences; llama.cpp takes {MOST_SEQUENCES} at most."
+            raise InvalidInput(message)
+        return LlamaSession(self, layout, prefix, ahead, offsets=wanted.offsets)
+
+    def check(self, ids: Sequence[int] | None, *, generate: Callable[..., Trace], vocab_size: int) -> Check:
+        """See `rauq.model.engine.Engine`: the reference is computed in the process, from the same graph."""
+        del generate
+        return self.compared(random_ids(vocab_size) if ids is None else ids)[0]
+
+    def compared(self, ids: Sequence[int]) -> tuple[Check, int]:
+        """The check of these tokens, and the number of heads in each layer."""
+        found = self.ask("check", np.array(ids, np.int32)).header
+        check = Check(
+            layers=tuple(found["layers"]),
+            differences=tuple(found["differences"]),
+            tolerances=tuple(found["tolerances"]),
+            eager_differences=(np.nan,) * len(found["layers"]),
+            problem=found["problem"],
+        )
+        return check, int(found["num_heads"])
+
+    @contextmanager
+    def running(self, doing: str) -> Iterator[None]:
+        """See `rauq.model.engine.Engine`; the process has its own errors."""
+        del doing
+        yield
+
+    def bytes_held(self, device: str) -> int:
+        """The size of the file, which is mapped into main memory."""
+        return self.path.stat().st_size if torch.device("cpu" if device == "auto" else device) == _CPU else 0
+
+    def ask(self, do: str, *arrays: np.ndarray, cancel: Cancel | None = None, **options: object) -> Message:
+        """Ask the process, which is started if it is not running.
+
+        Raises:
+            RauqError: what comes of it.
+        """
+        if self._process is None or not self._process.is_running:
+            vars(self).pop("opened", None)
+        _ = self.opened
+        assert self._process is not None  # noqa: S101 - opened just now
+        return self._process.ask(do, *arrays, cancel=cancel, **options)
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class LlamaSession:
+    """One batch in llama.cpp: row i of it is the sequence `sequences[i]` of the cache, with no padding."""
+
+    def __init__(self, engine: LlamaEngine, layout: Layout, prefix: Prefix, ahead: Ahead, *, offsets: int) -> None:
+        self.engine, self.begins, self.offsets, self.cancel = engine, list(layout.begins), offsets, ahead.cancel
+        self.kept = Kept((), layout)
+        self.seen = 0  # columns of the left-padded batch
+        self.sequences = list(range(len(layout.begins)))
+        self.layers: tuple[int, ...] = ()
+        self.blocks: list[Tensor] = []
+        self._ask("begin", cells=ahead.tokens, offsets=offsets)
+        self._share(prefix.ids)
+
+    def feed(self, ids: Tensor, *, tail: int) -> Tensor:
+        """See `rauq.capture.session.CaptureSession`."""
+        batch, number = ids.shape
+        columns = self.seen + np.arange(number)
+        positions = columns - np.array(self.begins)[:, None]  # (B, n)
+        is_row = np.broadcast_to(np.arange(number) >= number - tail, positions.shape)
+        real = positions >= 0
+        places = np.concatenate([np.argwhere(real & ~is_row), np.argwhere(real & is_row)])
+        which = places[:, 0], places[:, 1]
+        sequences = np.array(self.sequences, np.int32)[places[:, 0]]
+        reply = self._ask("feed", ids.numpy()[which], positions[which], sequences, is_row[which], cancel=self.cancel)
+        self.seen += number
+        self.layers = tuple(reply.header["layers"])
+        rows = places[is_row[which]] - (0, number - tail)
+        return self._placed(reply, rows, batch, tail)
+
+    def repeat(self, times: int) -> None:
+        """See `rauq.capture.session.CaptureSession`.
+
+        Raises:
+            InvalidInput: more sequences than llama.cpp takes.
+        """
+        own, free = list(self.sequences), iter(range(len(self.sequences), MOST_SEQUENCES))
+        if len(own) * times > MOST_SEQUENCES:
+            message = f"Got {len(own)} prompts with {times} samples each; llama.cpp takes {MOST_SEQUENCES} at once."
+            raise InvalidInput(message)
+        repeated = [[first, *(next(free) for _ in range(times - 1))] for first in own]
+        for (first, *others), begin in zip(repeated, self.begins, strict=True):
+            for other in others:
+                self._ask("copy", source=first, target=other, length=self.seen - begin)
+        self.sequences = [sequence for group in repeated for sequence in group]
+        self.begins = np.repeat(self.begins, times).tolist()
+        self.blocks = [block.repeat_interleave(times, dim=0) for block in self.blocks]
+        self.kept.repeat(times)
+
+    def band(self) -> Tensor:
+        """See `rauq.capture.session.CaptureSession`."""
+        self.blocks = [torch.cat(self.blocks, dim=3)]
+        return self.blocks[0]
+
+    def _share(self, prefix: Sequence[int]) -> None:
+        """Feed what all rows share to the first one, and let the others begin with it, each after its padding."""
+        self.seen = len(prefix)
+        lengths = [max(0, self.seen - begin) for begin in self.begins]
+        longest = max(lengths, default=0)
+        if not longest:
+            return
+        first = lengths.index(longest)
+        self.sequences[0], self.sequences[first] = self.sequences[first], self.sequences[0]
+        number = np.arange(longest)
+        self._ask("feed", np.array(prefix[:longest], np.int32), number, 0 * number, number < 0, cancel=self.cancel)
+        for row, length in enumerate(lengths):
+            if row != first and length:
+                self._ask("copy", source=0, target=self.sequences[row], length=length)
+
+    def _placed(self, reply: Message, rows: np.ndarray, batch: int, tail: int) -> Tensor:
+        """Logits (B, tail, V), and one more block of the band; rows of padding are nan."""
+        logits, band = reply.arrays
+        if len(rows) == batch == 1 or (tail == 1 and len(rows) == batch):
+            self.blocks.append(torch.from_numpy(band.transpose(2, 0, 1, 3)[:, :, :, None].copy()))
+            return torch.from_numpy(logits)[:, None]
+        block = np.full((batch, *band.shape[:2], tail, self.offsets), np.nan, np.float32)
+        block[rows[:, 0], :, :, rows[:, 1]] = band.transpose(2, 0, 1, 3)
+        self.blocks.append(torch.from_numpy(block))
+        placed = np.full((batch, tail, logits.shape[-1]), np.nan, np.float32)
+        placed[rows[:, 0], rows[:, 1]] = logits
+        return torch.from_numpy(placed)
+
+    def _ask(self, do: str, *arrays: np.ndarray, cancel: Cancel | None = None, **options: object) -> Message:
+        return self.engine.ask(do, *arrays, cancel=cancel, **options)
+
+
+def random_ids(vocab_size: int) -> list[int]:
+    """Seeded random tokens, for a check without a prompt."""
+    ids: list[int] = np.random.default_rng(0).integers(vocab_size, size=_RANDOM_TOKENS).tolist()
+    return ids
+
+
+def cpu_threads() -> int:
+    """How many threads llama.cpp computes with: those of torch, which the settings of this process limit."""
+    return min(torch.get_num_threads(), os.cpu_count() or 1)
