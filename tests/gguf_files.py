@@ -38,6 +38,8 @@ BYTE_TOKENIZER = {
     "tokenizer.ggml.unknown_token_id": 3,
     "tokenizer.ggml.add_bos_token": False,
 }
+# llama.cpp needs a merge, and tokenizers one whose result is a token: the last byte's token makes way for it
+MERGED = {"tokenizer.ggml.merges": ["a b"], "tokenizer.ggml.tokens": [*BYTE_TOKENS[:-1], "ab"]}
 
 
 def save_gguf(path, architecture="llama", *, entries=(), tensors=(), without=(), **changes):

@@ -11,7 +11,7 @@ import numpy as np
 from rauq.errors import UnsupportedModel
 from rauq.llama_cpp.context import Context, tokens_of
 from rauq.llama_cpp.messages import Message
-from rauq.llama_cpp.recording import KEYS, Recorder, Tokens
+from rauq.llama_cpp.recording import KEYS, WEIGHTS, Recorder, Tokens
 from rauq.llama_cpp.tensors import Tensor, array, layer_of, source
 
 EXACT = 1e-5  # tolerated at scores of ordinary size, and in proportion beyond
@@ -41,13 +41,13 @@ class Compared:
             self._note_keys(node, tokens)
         elif node.op == operations["MUL_MAT"] and node.name.startswith(_SCORES):
             self._note_product(node)
-        elif node.op == operations["SOFT_MAX"]:
+        elif node.op == operations["SOFT_MAX"] and node.name.startswith(WEIGHTS):
             self._compare(node, tokens)
 
     def _note_keys(self, node: Tensor, tokens: Tokens) -> None:
         written = source(node, 0)
         assert written is not None  # noqa: S101 - SET_ROWS has a source
-        rows = array(written).reshape(len(tokens.ids), -1).astype(np.float16)
+        rows = array(written).reshape(len(tokens.ids), -1).copy()
         for row, sequence, position in zip(rows, tokens.sequences, tokens.positions, strict=True):
             self.keys[layer_of(node), int(sequence), int(position)] = row
 
@@ -55,8 +55,8 @@ class Compared:
         keys, queries = source(node, 0), source(node, 1)
         assert keys is not None  # noqa: S101 - a product has two sources
         assert queries is not None  # noqa: S101
-        rounded = array(queries)[0].astype(np.float16).astype(np.float64)
-        self.products[layer_of(node)] = rounded, array(keys)[0].astype(np.float64)
+        cached = array(keys)[0]
+        self.products[layer_of(node)] = array(queries)[0].astype(cached.dtype).astype(np.float64), cached.copy()
 
     def _compare(self, node: Tensor, tokens: Tokens) -> None:
         layer = layer_of(node)
@@ -64,7 +64,7 @@ class Compared:
             self.problem = f"no product of queries and keys was seen in layer {layer}"
             return
         queries, keys = self.products.pop(layer)
-        expected, largest = recomputed(node, queries, keys, self.recorder.library.operations)
+        expected, largest = recomputed(node, queries, keys.astype(np.float64), self.recorder.library.operations)
         self.num_heads = len(expected)
         off = float(np.abs(expected - array(node)[0]).max())
         self.differences[layer] = max(off, self.differences.get(layer, 0.0))
@@ -81,7 +81,8 @@ class Compared:
                 if position < 0 or not held[row, back]:
                     continue
                 written = self.keys.get((layer, int(tokens.sequences[token]), position))
-                if written is not None and not np.array_equal(keys[:, cells[row, back]].reshape(-1), written):
+                cached = keys[:, cells[row, back]].reshape(-1)
+                if written is not None and not np.array_equal(cached, written.astype(cached.dtype)):
                     return f"in layer {layer} the cell of position {position} holds another key"
         return ""
 

@@ -6,6 +6,7 @@ A fault of a file or of the library ends this process alone. What llama.cpp writ
 import os
 import sys
 import threading
+import traceback
 from dataclasses import asdict
 from pathlib import Path
 from queue import SimpleQueue
@@ -27,7 +28,12 @@ def main() -> None:
     """Serve requests from the standard input until it ends."""
     requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what the library prints must not stand among the replies
-    _serve(requests, replies)
+    try:
+        _serve(requests, replies)
+    except Exception:  # noqa: BLE001 - the parent is told by the last lines, whatever it was
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)  # another thread still reads requests, which an ordinary end would wait for
 
 
 def _serve(requests: BinaryIO, replies: BinaryIO) -> None:
@@ -72,10 +78,12 @@ class _Worker:
         except RauqError as error:
             return Message({"error": type(error).__name__, "message": str(error)})
 
-    def _open(self, *, path: str, threads: int, full_window: bool = True) -> Message:
+    def _open(self, *, path: str, threads: int, full_window: bool, half_cache: bool) -> Message:
         library = load_library(find_library())
         model = open_model(library, Path(path))
-        self.context = Context(library, model, threads, self.cancelled.is_set, full_window=full_window)
+        self.context = Context(
+            library, model, threads, self.cancelled.is_set, full_window=full_window, half_cache=half_cache
+        )
         return Message({"engine": name_of(library.path), **asdict(self.context.about())})
 
     def _begin(self, *, cells: int, offsets: int) -> Message:

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from rauq.errors import InvalidInput, ModelNotFound, OutOfMemory, Stopped, UnsupportedModel
 from rauq.llama_cpp.library import AbortCallback, Batch, Library, NodeCallback, Struct, other_layout
 from rauq.llama_cpp.recording import Recorder, Tokens, stacked
+from rauq.llama_cpp.tensors import FLOAT16, FLOAT32
 
 MOST_SEQUENCES = 64
 FLASH_OFF = 0
-_FLOAT16 = 1
 _CELLS = 256  # the cache grows by so many at least
 _ROWS = 64  # rows captured at a time: (heads, rows, cells) is the largest tensor that is read
 _PROMPT = 512  # tokens run at a time where nothing is captured
@@ -35,7 +35,8 @@ class About:
 class Context:
     """A model, and the cache of its sequences. Weights are on the CPU alone; flash attention is off.
 
-    `is_cancelled` is asked between the nodes of a prompt.
+    `is_cancelled` is asked between the nodes of a prompt. `full_window` keeps keys that no sliding window reaches any
+    more; `half_cache` holds keys and values in float16.
     """
 
     library: Library
@@ -43,6 +44,7 @@ class Context:
     threads: int
     is_cancelled: Callable[[], bool]
     full_window: bool = True
+    half_cache: bool = True
     recorder: Recorder = field(init=False)
     handle: int | None = None
     num_cells: int = 0
@@ -145,8 +147,8 @@ class Context:
             n_threads=self.threads,
             n_threads_batch=self.threads,
             flash_attn_type=FLASH_OFF,
-            type_k=_FLOAT16,
-            type_v=_FLOAT16,
+            type_k=FLOAT16 if self.half_cache else FLOAT32,
+            type_v=FLOAT16 if self.half_cache else FLOAT32,
             cb_eval=ctypes.cast(self._on_node, ctypes.c_void_p).value,
             offload_kqv=False,
             op_offload=False,
@@ -181,7 +183,7 @@ class Context:
         return np.stack([np.ctypeslib.as_array(get(self.handle, int(row)), (size,)) for row in rows])
 
 
-_CANCELLED = "Stopped before the first token of the answer."
+_CANCELLED = "Stopped before the first token."
 
 
 def open_model(library: Library, path: Path) -> int:
@@ -194,7 +196,10 @@ def open_model(library: Library, path: Path) -> int:
     call = library.call
     model: int | None = call["llama_model_load_from_file"](str(path).encode(), library.model_parameters(n_gpu_layers=0))
     if not model:
-        message = f"llama.cpp cannot load {path}. It may be damaged, or of an architecture that this version lacks."
+        message = (
+            f"llama.cpp cannot load {path}: it may be damaged, or of an architecture that this version lacks. "
+            f"llama.cpp says: {' '.join(library.errors) or 'nothing'}"
+        )
         raise ModelNotFound(message)
     if call["llama_model_is_recurrent"](model) or call["llama_model_is_hybrid"](model):
         message = f"{path} has layers without attention, which cannot be captured from llama.cpp. Use transformers."

@@ -6,6 +6,8 @@ at another place would give wrong numbers or crash, so default values are compar
 
 import ctypes
 import os
+import sys
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -21,6 +23,7 @@ TESTED = "xllamacpp 2026.10.11549"
 _PACKAGES = (("xllamacpp", "xllamacpp.abi3.so"), ("llama_cpp", "lib/libllama.so"), ("llama_cpp", "lib/libllama.dylib"))
 
 NodeCallback = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_bool, ctypes.c_void_p)
+LogCallback = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 AbortCallback = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
 _BLOCK = 64  # words of 8 bytes: more than any version of the structs has
 
@@ -94,6 +97,7 @@ _I32, _U32, _TEXT = ctypes.c_int32, ctypes.c_uint32, ctypes.c_char_p
 _FUNCTIONS: Mapping[str, tuple[Any, Sequence[Any]]] = MappingProxyType(
     {
         "llama_backend_init": (None, ()),
+        "llama_log_set": (None, (LogCallback, _POINTER)),
         "llama_model_default_params": (Struct, ()),
         "llama_context_default_params": (Struct, ()),
         "llama_model_load_from_file": (_POINTER, (_TEXT, Struct)),
@@ -121,15 +125,21 @@ _FUNCTIONS: Mapping[str, tuple[Any, Sequence[Any]]] = MappingProxyType(
     }
 )
 _MOST_OPERATIONS = 200
+_IS_ERROR, _ERRORS = 4, 3  # a level of ggml's log, and how many are kept
 
 
 @dataclass(frozen=True, eq=False)
 class Library:
-    """The loaded library: its functions by name, and the numbers of ggml's operations by theirs."""
+    """The loaded library: its functions by name, and the numbers of ggml's operations by theirs.
+
+    `errors` are the last lines that it wrote as such.
+    """
 
     path: Path
     call: Mapping[str, Callable[..., Any]]
     operations: Mapping[str, int]
+    errors: deque[str]
+    listener: Any  # the callback for them, which has to live as long as the library
 
     def model_parameters(self, **values: Any) -> Struct:
         """llama_model_params with its defaults, but for these fields."""
@@ -190,8 +200,11 @@ def load_library(path: Path) -> Library:
     except (OSError, AttributeError) as error:
         message = f"{path} is no library of llama.cpp that can be used here ({error}). Tested is {TESTED}."
         raise UnsupportedModel(message) from error
+    errors: deque[str] = deque(maxlen=_ERRORS)
+    listener = _listener(errors)
+    call["llama_log_set"](listener, None)
     call["llama_backend_init"]()
-    library = Library(path, call, _operations(call["ggml_op_name"]))
+    library = Library(path, call, _operations(call["ggml_op_name"]), errors, listener)
     _check_defaults("llama_model_params", call["llama_model_default_params"](), MODEL_FIELDS, path)
     _check_defaults("llama_context_params", call["llama_context_default_params"](), CONTEXT_FIELDS, path)
     return library
@@ -210,6 +223,17 @@ def _declared(loaded: ctypes.CDLL, name: str) -> Callable[..., Any]:
     function.restype, function.argtypes = _FUNCTIONS[name][0], list(_FUNCTIONS[name][1])
     found: Callable[..., Any] = function
     return found
+
+
+def _listener(errors: deque[str]) -> Any:
+    """A callback that keeps the library's errors, writes them to the standard error, and leaves out all else."""
+
+    def note(level: int, text: bytes, _data: object) -> None:
+        if level == _IS_ERROR and (said := text.decode(errors="replace").strip()):
+            errors.append(said)
+            sys.stderr.write(f"{said}\n")
+
+    return LogCallback(note)
 
 
 def _operations(name_of_operation: Callable[[int], bytes | None]) -> dict[str, int]:

@@ -26,7 +26,7 @@ def send(stream: BinaryIO, message: Message) -> None:
     about = [[array.dtype.str, list(array.shape)] for array in arrays]
     header = json.dumps({**message.header, "arrays": about}).encode()
     stream.write(len(header).to_bytes(_LENGTH, "little") + header)
-    stream.writelines(memoryview(array).cast("B") if array.size else b"" for array in arrays)
+    stream.writelines(array.tobytes() for array in arrays)
     stream.flush()
 
 

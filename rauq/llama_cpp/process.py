@@ -2,6 +2,7 @@
 
 import subprocess
 import threading
+import weakref
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,9 +16,11 @@ from rauq.arguments import Cancel
 from rauq.llama_cpp.library import find_library
 from rauq.llama_cpp.messages import Message, receive, send
 
+# Threads that wait spin by default: on a busy machine of two cores, smollm2 then takes ten times as long or more.
+_WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
 _LINES = 5  # of what llama.cpp wrote last
 _POLL = 0.05  # seconds between two looks at `cancel`
-_END = 5.0  # seconds in which a process that was asked to end has to
+_LAST_SECONDS = 5.0  # seconds in which a process that was asked to end has to
 
 
 @dataclass(eq=False)
@@ -48,14 +51,7 @@ class Process:
 
     def close(self) -> None:
         """End the process."""
-        with suppress(OSError):
-            self._requests.close()
-        try:
-            self.running.wait(_END)
-        except subprocess.TimeoutExpired:
-            self.running.kill()
-            self.running.wait()
-        self._replies.close()
+        _end(self.running)
 
     @property
     def is_running(self) -> bool:
@@ -116,11 +112,25 @@ def start(*, module: str = "rauq.llama_cpp.child") -> Process:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=layout.environment(),
+        env=_WAITING | layout.environment(),
     )
     written: deque[str] = deque(maxlen=_LINES)
     threading.Thread(target=_keep_last, args=(cast("BinaryIO", running.stderr), written), daemon=True).start()
-    return Process(running, written)
+    process = Process(running, written)
+    weakref.finalize(process, _end, running)
+    return process
+
+
+def _end(running: subprocess.Popen[bytes]) -> None:
+    """Close the pipes of a process, which then ends by itself, or is killed."""
+    for pipe in (running.stdin, running.stdout):
+        with suppress(OSError):
+            cast("BinaryIO", pipe).close()
+    try:
+        running.wait(_LAST_SECONDS)
+    except subprocess.TimeoutExpired:
+        running.kill()
+        running.wait()
 
 
 def _keep_last(lines: BinaryIO, written: deque[str]) -> None:

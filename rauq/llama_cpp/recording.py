@@ -14,6 +14,7 @@ from rauq.llama_cpp.library import Library
 from rauq.llama_cpp.tensors import OPERATION, SOURCES, Tensor, array, at, layer_of
 
 KEYS = b"cache_k_l"
+WEIGHTS = b"kq_soft_max"  # a mixture of experts has other softmaxes
 _KEY_INDICES = SOURCES + ctypes.sizeof(ctypes.c_void_p)  # the second source of SET_ROWS
 
 
@@ -106,7 +107,8 @@ class Recorder:
             operation = number_at(address + OPERATION).value
             if operation == write:
                 self._note_cells(address)
-            return (operation == softmax and self._has_rows) or operation in self._watched
+            is_weights = operation == softmax and self._has_rows and at(address).name.startswith(WEIGHTS)
+            return is_weights or operation in self._watched
 
         def on_node(address: int, ask: bool, _data: object) -> bool:  # noqa: FBT001 - llama.cpp calls it by position
             try:
@@ -148,7 +150,7 @@ class Recorder:
         kind.owners[cells] = tokens.positions
 
     def _note(self, node: Tensor, softmax: int) -> None:
-        if node.op == softmax and self._has_rows:
+        if node.op == softmax and self._has_rows and node.name.startswith(WEIGHTS):
             self._note_weights(node)
         if self._watch is not None:
             self._watch(node)

@@ -55,11 +55,16 @@ class LlamaPrefixes:
 
 @dataclass(eq=False)
 class LlamaEngine:
-    """A file, and the process that runs it, which is started again where it has ended."""
+    """A file, and the process that runs it, which is started again where it has ended.
+
+    `full_window` keeps keys that no sliding window reaches any more, and `half_cache` holds keys and values in float16,
+    as llama.cpp does by default.
+    """
 
     path: Path
     threads: int
     full_window: bool = True
+    half_cache: bool = True
     _process: Process | None = None
 
     @cached_property
@@ -72,7 +77,8 @@ class LlamaEngine:
         """
         self.close()
         self._process = start()
-        about = self._process.ask("open", path=str(self.path), threads=self.threads, full_window=self.full_window)
+        options = {"full_window": self.full_window, "half_cache": self.half_cache}
+        about = self._process.ask("open", path=str(self.path), threads=self.threads, **options)
         return Opened(**about.header)
 
     @property
@@ -162,9 +168,6 @@ class LlamaEngine:
         if self._process is not None:
             self._process.close()
             self._process = None
-
-    def __del__(self) -> None:
-        self.close()
 
 
 class LlamaSession:

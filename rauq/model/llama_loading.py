@@ -27,8 +27,15 @@ class Checked:
     num_heads: int
 
 
-def load_llama(checkpoint: Checkpoint, info: ModelInfo, *, cancel: Cancel | None = None) -> LanguageModel:
-    """The model of a GGUF file, run by llama.cpp.
+def load_llama(
+    checkpoint: Checkpoint,
+    info: ModelInfo,
+    *,
+    full_window: bool = True,
+    half_cache: bool = True,
+    cancel: Cancel | None = None,
+) -> LanguageModel:
+    """The model of a GGUF file, run by llama.cpp; options are those of `LlamaEngine`.
 
     The check is made once for each file and version of the library, and its result kept in the store.
 
@@ -40,7 +47,7 @@ def load_llama(checkpoint: Checkpoint, info: ModelInfo, *, cancel: Cancel | None
     plan = checkpoint.plan
     assert plan is not None  # noqa: S101 - llama.cpp is chosen for GGUF files alone
     digest, path = digest_of(checkpoint, plan, cancel=cancel), plan.header.path
-    engine = LlamaEngine(path, cpu_threads())
+    engine = LlamaEngine(path, cpu_threads(), full_window=full_window, half_cache=half_cache)
     checked = _checked(engine, digest)
     tokenizer, vocab_size = checkpoint.tokenizer, engine.opened.vocab_size
     configured = known_ends(list(end_ids(plan.header)), vocab_size)
