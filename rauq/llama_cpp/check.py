@@ -74,11 +74,11 @@ class Compared:
 
     def _wrong_cells(self, layer: int, keys: np.ndarray, tokens: Tokens) -> str:
         """The error if a cell that is read holds another key (H_kv, T, D) than was written for its position."""
-        cells, held = self.recorder.current_columns()
+        cells = self.recorder.current_columns()
         for row, token in enumerate(tokens.rows.nonzero()[0]):
             for back in range(cells.shape[1]):
                 position = int(tokens.positions[token]) - back
-                if position < 0 or not held[row, back]:
+                if position < 0:
                     continue
                 written = self.keys.get((layer, int(tokens.sequences[token]), position))
                 cached = keys[:, cells[row, back]].reshape(-1)

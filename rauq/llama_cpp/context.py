@@ -100,7 +100,7 @@ class Context:
         """
         logits, bands = list[np.ndarray](), list[np.ndarray]()
         layers: tuple[int, ...] = ()
-        for part in _parts(tokens):
+        for part in _parts(tokens, most=min(_PROMPT, self.num_cells)):
             self._decode(part)
             if part.rows.any():
                 logits.append(self._logits(part.rows.nonzero()[0]))
@@ -225,12 +225,12 @@ def tokens_of(ids: ArrayLike, positions: ArrayLike, sequences: ArrayLike, rows: 
     return found
 
 
-def _parts(tokens: Tokens) -> list[Tokens]:
+def _parts(tokens: Tokens, *, most: int) -> list[Tokens]:
     """Runs of tokens that are all rows, or none of them, each small enough for one graph."""
     borders = np.flatnonzero(np.diff(tokens.rows)) + 1
     found = []
     for run in np.split(np.arange(len(tokens.ids)), borders):
-        size = _ROWS if len(run) and tokens.rows[run[0]] else _PROMPT
+        size = _ROWS if len(run) and tokens.rows[run[0]] else most
         found += [_some(tokens, run[start : start + size]) for start in range(0, len(run), size)]
     return found
 

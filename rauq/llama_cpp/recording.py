@@ -28,37 +28,32 @@ class Tokens:
     rows: np.ndarray
 
 
-@dataclass(eq=False)
-class Cells:
-    """For one kind of cache: the cell of each position of each sequence (S, T), -1: none; and each cell's position.
+def columns(places: np.ndarray, tokens: Tokens, offsets: int) -> np.ndarray:
+    """Cells (n, K) of the K nearest positions of each row, from `places` (S, T); any cell before the sequence.
 
-    Layers with a sliding window have a cache of their own, whose cells may be used again.
+    The cache of a sliding window uses cells again, but not those of the last `MOST_BANDS` tokens: beside the window, it
+    has room for one part of a prompt.
     """
-
-    places: np.ndarray
-    owners: np.ndarray
-
-    def columns(self, tokens: Tokens, offsets: int) -> tuple[np.ndarray, np.ndarray]:
-        """Cells (n, K) of the K nearest positions of each row, and whether each still holds that position's key."""
-        rows = tokens.rows
-        positions = tokens.positions[rows, None] - np.arange(offsets)
-        cells = self.places[tokens.sequences[rows, None], positions.clip(min=0)]
-        return cells, (cells >= 0) & (self.owners[cells] == positions)
+    rows = tokens.rows
+    positions = tokens.positions[rows, None] - np.arange(offsets)
+    cells: np.ndarray = places[tokens.sequences[rows, None], positions.clip(min=0)]
+    return cells
 
 
 @dataclass(eq=False)
 class Recorder:
     """The callback of one context; `band` has the weights (H, n, K) of each layer after a step with rows.
 
-    `kinds` are the caches in the order in which a graph writes to them. An error in the callback cannot pass through
-    llama.cpp: it is kept, and raised after the step.
+    `kinds` are the caches in the order in which a graph writes to them, since layers with a sliding window have one of
+    their own: for each the cells (S, T) of the positions of all sequences, -1 where there is none. An error in the
+    callback cannot pass through llama.cpp: it is kept, and raised after the step.
     """
 
     library: Library
     num_sequences: int
     num_cells: int
     offsets: int
-    kinds: list[Cells] = field(default_factory=list)
+    kinds: list[np.ndarray] = field(default_factory=list)
     band: dict[int, np.ndarray] = field(default_factory=dict)
     error: Exception | None = None
     tokens: Tokens | None = None
@@ -67,7 +62,7 @@ class Recorder:
     _seen: dict[int, int] = field(default_factory=dict)
     _current: int = 0
     _has_rows: bool = False
-    _columns: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    _columns: dict[int, np.ndarray] = field(default_factory=dict)
 
     def begin(self, tokens: Tokens) -> None:
         """The next step runs these tokens."""
@@ -79,11 +74,11 @@ class Recorder:
         """From now on, show all nodes of these operations to a function as well."""
         self._watch, self._watched = note, frozenset(operations)
 
-    def current_columns(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of the cache of the layer that is computed: see `Cells.columns`."""
+    def current_columns(self) -> np.ndarray:
+        """Of the cache of the layer that is computed: see `columns`."""
         assert self.tokens is not None  # noqa: S101 - a step runs
         if self._current not in self._columns:
-            self._columns[self._current] = self.kinds[self._current].columns(self.tokens, self.offsets)
+            self._columns[self._current] = columns(self.kinds[self._current], self.tokens, self.offsets)
         return self._columns[self._current]
 
     def end(self) -> None:
@@ -125,13 +120,13 @@ class Recorder:
     def clear(self) -> None:
         """The cache is empty."""
         for kind in self.kinds:
-            kind.places[:], kind.owners[:] = -1, -1
+            kind[:] = -1
 
     def copy(self, source_: int, target: int, length: int) -> None:
         """Another sequence shares the first positions of one."""
         for kind in self.kinds:
-            kind.places[target, :length] = kind.places[source_, :length]
-            kind.places[target, length:] = -1
+            kind[target, :length] = kind[source_, :length]
+            kind[target, length:] = -1
 
     def _note_cells(self, address: int) -> None:
         pointer = ctypes.c_void_p.from_address(address + _KEY_INDICES).value or 0
@@ -144,10 +139,8 @@ class Recorder:
         number = len([kind for kind in self._seen.values() if kind >= 0])
         self._seen[pointer], self._current = number, number
         if number == len(self.kinds):
-            self.kinds.append(self._new_kind())
-        kind, cells = self.kinds[number], array(indices).reshape(-1)
-        kind.places[tokens.sequences, tokens.positions] = cells
-        kind.owners[cells] = tokens.positions
+            self.kinds.append(np.full((self.num_sequences, self.num_cells), -1, np.int32))
+        self.kinds[number][tokens.sequences, tokens.positions] = array(indices).reshape(-1)
 
     def _note(self, node: Tensor, softmax: int) -> None:
         if node.op == softmax and self._has_rows and node.name.startswith(WEIGHTS):
@@ -155,17 +148,11 @@ class Recorder:
         if self._watch is not None:
             self._watch(node)
 
-    def _new_kind(self) -> Cells:
-        places = np.full((self.num_sequences, self.num_cells), -1, np.int32)
-        return Cells(places, np.full(self.num_cells, -1, np.int32))
-
     def _note_weights(self, node: Tensor) -> None:
         assert self.tokens is not None  # noqa: S101 - a step runs
         weights = array(node)[0]  # (H, n, T)
-        cells, held = self.current_columns()
         rows = self.tokens.rows.nonzero()[0]
-        band = weights[:, rows[:, None], cells]
-        band[:, ~held] = 0.0
+        band = weights[:, rows[:, None], self.current_columns()]
         before = self.tokens.positions[rows, None] < np.arange(self.offsets)
         band[:, before] = np.nan
         self.band[layer_of(node)] = band

@@ -61,6 +61,10 @@ class Engine(Protocol):
         """Whether batches are run one sequence at a time."""
 
     @property
+    def lacking(self) -> str:
+        """Why it captures no other extras than it does; empty where that depends on the model."""
+
+    @property
     def model(self) -> PreTrainedModel:
         """The model of transformers.
 
@@ -113,6 +117,11 @@ class TransformersEngine:
     def dtype(self) -> str:
         """Name of the dtype that the model computes in."""
         return str(self.model.dtype).removeprefix("torch.")
+
+    @property
+    def lacking(self) -> str:
+        """Nothing: it captures all that a model gives."""
+        return ""
 
     @cached_property
     def runs_alone(self) -> bool:

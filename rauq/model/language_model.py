@@ -110,7 +110,9 @@ class LanguageModel(ModelDescription):
             InvalidInput: unknown extras.
             UnsupportedModel: this model has no such extra; the message says why.
         """
-        available_names(extras, available=self.extras, name=self.name, num_layers=self.num_layers)
+        available_names(
+            extras, available=self.extras, name=self.name, num_layers=self.num_layers, lacking=self.engine.lacking
+        )
 
     @property
     def template_options(self) -> tuple[str, ...]:
@@ -428,6 +430,7 @@ class LanguageModel(ModelDescription):
             name=self.name,
             num_layers=self.num_layers,
             vocab_size=self.vocab_size,
+            lacking=self.engine.lacking,
         )
 
     @property

@@ -90,6 +90,7 @@ class LlamaEngine:
     device = _CPU
     dtype = "float32"
     runs_alone = False
+    lacking = 'llama.cpp runs it, which gives neither hidden states nor whole rows; engine="transformers" has them'
 
     @property
     def model(self) -> NoReturn:

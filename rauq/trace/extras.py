@@ -72,6 +72,7 @@ def wanted(
     name: str,
     num_layers: int,
     vocab_size: int,
+    lacking: str = "",
 ) -> Wanted:
     """The request, once it is known that the model of this name can meet it; `available` is what it can capture.
 
@@ -80,16 +81,18 @@ def wanted(
             trace has.
         UnsupportedModel: this model has no such extra.
     """
-    names = available_names(extras, available=available, name=name, num_layers=num_layers)
+    names = available_names(extras, available=available, name=name, num_layers=num_layers, lacking=lacking)
     return Wanted(
         names=names, idf=_weights(idf, vocab_size) if "focus" in names else None, offsets=_checked_offsets(offsets)
     )
 
 
 def available_names(
-    extras: Sequence[str], *, available: Sequence[Extra], name: str, num_layers: int
+    extras: Sequence[str], *, available: Sequence[Extra], name: str, num_layers: int, lacking: str = ""
 ) -> frozenset[Extra]:
     """The extras of these names, once it is known that the model can capture them; arguments as in `wanted`.
+
+    `lacking` says why other extras are not available, where that is not for the model's own sake.
 
     Raises:
         InvalidInput: unknown extras.
@@ -101,7 +104,7 @@ def available_names(
         raise InvalidInput(message)
     names = frozenset(extra for extra in EXTRAS if extra in extras)
     for extra in sorted(names - set(available)):
-        reason = _UNAVAILABLE[extra].format(middle=f"layer {num_layers // 2} of {num_layers}, from 0")
+        reason = lacking or _UNAVAILABLE[extra].format(middle=f"layer {num_layers // 2} of {num_layers}, from 0")
         message = (
             f"The extra {extra!r} cannot be captured from {name}: {reason}. Leave it out, or choose another model."
         )
