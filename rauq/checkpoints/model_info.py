@@ -20,10 +20,12 @@ from rauq.checkpoints.kinds import (
     kind_of,
 )
 from rauq.checkpoints.loading import dtype_name, find_checkpoint, find_device, free_memory
+from rauq.checkpoints.memory import bytes_per_second
 from rauq.checkpoints.named import ATLAS, file_of, find_named, place_of
 from rauq.checkpoints.names import hub_ids, read_name
 from rauq.errors import InvalidInput, OutOfMemory
-from rauq.labels import FLOATS, size
+from rauq.labels import FLOATS, number, size
+from rauq.llama_cpp.library import is_installed
 from rauq.trace.messages import option_names
 from rauq.trace.trace import Kind
 
@@ -31,6 +33,16 @@ EMBEDDED = "atlas"
 
 _BILLION = 10**9
 _MILLION = 10**6
+_WHOLE = 10  # tokens a second that are told without a decimal
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineInfo:
+    """What an engine would need for a GGUF file: bytes of the weights, and tokens a second at most on one core here."""
+
+    name: EngineName
+    bytes_needed: int
+    tokens_per_second: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +55,8 @@ class ModelInfo:
     weights. `template_options` are the names of the options that its chat template takes. `quantisation`, such as
     Q4_K_M, and `bytes_in_file` are None unless it is a GGUF file. `hidden_size` is the width of its hidden states, 0
     where its config does not say. `engine` will run it: llama.cpp holds the weights of a GGUF file as they are there,
-    transformers dequantised ones. `adapter` is applied to its weights ("": none), `notes` say which other files are
-    used differently from how they are stored.
+    transformers dequantised ones; `engines` compares the two where both could. `adapter` is applied to its weights
+    ("": none), `notes` say which other files are used differently from how they are stored.
     """
 
     name: str
@@ -63,6 +75,7 @@ class ModelInfo:
     bytes_in_file: int | None = None
     hidden_size: int = 0
     engine: EngineName = TRANSFORMERS
+    engines: tuple[EngineInfo, ...] = ()
     template_options: tuple[str, ...] = ()
     adapter: str = ""
     notes: tuple[str, ...] = ()
@@ -156,11 +169,24 @@ def find_model_info(
         bytes_free=free_memory(device),
         bytes_cache=_bytes_cache(text, "float16" if by_llama else dtype, tokens),
         engine=runs,
+        engines=_engines(checkpoint, dequantised) if place.type == "cpu" else (),
         quantisation=facts.quantisation if facts else None,
         bytes_in_file=facts.file_size if facts else None,
         template_options=option_names(checkpoint.chat_template),
         adapter=str(checkpoint.adapter or ""),
         notes=checkpoint.notes,
+    )
+
+
+def _engines(checkpoint: Checkpoint, dequantised: int | None) -> tuple[EngineInfo, ...]:
+    """Both engines, for a GGUF file where llama.cpp is installed: a token reads all weights once."""
+    facts = checkpoint.facts
+    if facts is None or dequantised is None or checkpoint.adapter is not None or not is_installed():
+        return ()
+    needed = {TRANSFORMERS: dequantised, LLAMA: facts.file_size}
+    return tuple(
+        EngineInfo(name=name, bytes_needed=size, tokens_per_second=bytes_per_second() / size)
+        for name, size in needed.items()
     )
 
 
@@ -257,10 +283,16 @@ def model_lines(info: ModelInfo, *, tokens: int, beside: bool) -> tuple[str, ...
         *_about_files(info),
         f"{memory}{'by llama.cpp' if info.engine == LLAMA else info.dtype} on {info.device}",
         cached,
+        *map(_about_engine, info.engines),
         _fit(info, beside=beside),
         f"{info.kind}: {info.why_kind}",
     )
     return tuple(filter(None, found))
+
+
+def _about_engine(engine: EngineInfo) -> str:
+    speed = number(engine.tokens_per_second, places=0 if engine.tokens_per_second >= _WHOLE else 1)
+    return f"{engine.name}: {size(engine.bytes_needed)} in memory, at most about {speed} tokens/s on one core"
 
 
 def _about_files(info: ModelInfo) -> tuple[str, ...]:

@@ -77,8 +77,13 @@ class LlamaEngine:
         """
         self.close()
         self._process = start()
-        options = {"full_window": self.full_window, "half_cache": self.half_cache}
-        about = self._process.ask("open", path=str(self.path), threads=self.threads, **options)
+        about = self._process.ask(
+            "open",
+            path=str(self.path),
+            threads=self.threads,
+            full_window=self.full_window,
+            half_cache=self.half_cache,
+        )
         return Opened(**about.header)
 
     @property

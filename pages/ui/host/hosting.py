@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rauq import layout
+from rauq.checkpoints.kinds import EngineName
 from rauq.checkpoints.named import NAMED_MODELS, offered_models, place_of
 from rauq.errors import InvalidInput
 from rauq.labels import running
@@ -89,7 +90,7 @@ class ModelChoice:
     device: str = "auto"
     dtype: str = "auto"
     kind: Kind | None = None
-    engine: str | None = None
+    engine: EngineName | None = None
 
 
 def limits() -> Limits:

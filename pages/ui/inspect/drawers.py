@@ -393,7 +393,9 @@ def _begun(trace: Trace, form: str, count: int) -> "Path":
 
     data, choice = load(form, kind=trace.kind), model_form.model_of(trace)
     examples = replace(data, examples=spread(data.examples, count, seed=0))
-    request = request_for(examples, model=choice.name, kind=choice.kind, device=choice.device, dtype=choice.dtype)
+    request = request_for(
+        examples, model=choice.name, kind=choice.kind, device=choice.device, dtype=choice.dtype, engine=choice.engine
+    )
     folder = create_run(free_name(slug(f"{data.name}-{choice.name.rsplit('/', 1)[-1]}")), examples, request)
     begin_job(folder)
     return folder

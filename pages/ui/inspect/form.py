@@ -270,6 +270,7 @@ def fill_with(request: Request) -> None:
             template_options=request.template_options,
             sampling=request.sampling,
             end=request.end,
+            engine=model.engine,
         )
     )
     stop = {state.STOP_AT: request.stop or "", state.NO_STOP: request.stop is None}
@@ -291,6 +292,7 @@ def _model(wanted: Asked) -> dict[str, str]:
     named = wanted.model == ATLAS or find_named(wanted.model) is not None
     other = {} if named else {state.OTHER_MODEL: printable(wanted.model)}
     kind = {state.KIND: wanted.kind or state.AUTO, state.KIND_OF: wanted.model}
+    kind[state.ENGINE] = wanted.engine or state.AUTO
     return {state.MODEL: wanted.model if named else state.OTHER} | kind | other
 
 

@@ -191,6 +191,7 @@ def request_of(data: DataSet) -> tuple[DataSet, Request]:
         kind=choice.kind,
         device=choice.device,
         dtype=choice.dtype,
+        engine=choice.engine,
         quality=st.session_state[MEASURE + data.quality],
         weights=st.session_state.get(WEIGHTS, "").strip(),
         max_new_tokens=most_tokens(data),

@@ -15,12 +15,13 @@ from pages.ui.host import hosting, models
 from pages.ui.host.hosting import MOST_TOKENS, ModelChoice
 from pages.ui.shared import answers, state
 from pages.ui.shared.errors import show_error
-from pages.ui.shared.state import ATLAS, AUTO, DEVICE, DTYPE, KIND, OTHER
-from rauq.checkpoints.kinds import DEVICES, DTYPES, KINDS, PRESETS
+from pages.ui.shared.state import ATLAS, AUTO, DEVICE, DTYPE, ENGINE, KIND, OTHER
+from rauq.checkpoints.kinds import DEVICES, DTYPES, ENGINES, KINDS, PRESETS
 from rauq.checkpoints.named import NamedModel, find_named, get_model, received
 from rauq.checkpoints.names import read_name
 from rauq.errors import RauqError
 from rauq.labels import running, size
+from rauq.llama_cpp.library import is_installed
 from rauq.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -95,6 +96,10 @@ _AT_HAND, _TYPED, _CHECKED, _READ_AS = "_at_hand", "_typed", "_checked", "_read_
 _KIND_HELP = (
     "Sets the prompt format and the paper's setting. auto: from the paper's list, the name and the chat template."
 )
+_ENGINE_HELP = (
+    "What runs a GGUF file. llama.cpp computes with the weights as they are in the file: faster, in less memory, and "
+    "without hidden states. auto: llama.cpp above 1 GB of dequantised weights."
+)
 _HELP = "atlas is embedded, small and synthetic. Another: a hub id, a folder or a GGUF file."
 
 
@@ -104,6 +109,8 @@ def model_form() -> None:
         st.selectbox("Model", hosting.models(), key=state.MODEL, persist_state="session")
     else:
         st.segmented_control("Model", _names(), key=state.MODEL, required=True, help=_HELP, persist_state="session")
+        if has_engines():
+            _one_of("Engine", (AUTO, *ENGINES), ENGINE, help=_ENGINE_HELP)
     model_details()
 
 
@@ -112,6 +119,19 @@ def model_picker() -> None:
     names = hosting.models() if hosting.is_hosted() else _names()
     options: dict[str, Any] = {"label_visibility": "collapsed", "width": 170, "persist_state": "session"}
     st.selectbox("Model", names, key=state.MODEL, **options)
+    if has_engines():
+        st.session_state.setdefault(ENGINE, AUTO)
+        st.selectbox("Engine", (AUTO, *ENGINES), key=ENGINE, format_func=_engine_label, help=_ENGINE_HELP, **options)
+
+
+def has_engines() -> bool:
+    """Return whether the chosen model is one of the packaged GGUF files, and llama.cpp is there to run it."""
+    named = find_named(st.session_state.get(state.MODEL, ATLAS))
+    return not hosting.is_hosted() and named is not None and named.is_here and is_installed()
+
+
+def _engine_label(name: str) -> str:
+    return "Engine: auto" if name == AUTO else name
 
 
 def _names() -> tuple[str, ...]:
@@ -158,7 +178,9 @@ def _other_model() -> None:
         placeholder="Or choose one",
         label_visibility="collapsed",
     )
-    with st.expander("Device, precision, kind"):
+    with st.expander("Engine, device, precision, kind" if is_installed() else "Device, precision, kind"):
+        if is_installed():
+            _one_of("Engine", (AUTO, *ENGINES), ENGINE, help=_ENGINE_HELP)
         _one_of("Device", DEVICES, DEVICE)
         _one_of("Precision", DTYPES, DTYPE)
         _one_of("Kind", KINDS, KIND, help=_KIND_HELP, on_change=_own_kind)
@@ -179,8 +201,9 @@ def chosen_model() -> ModelChoice:
     values = st.session_state
     if hosting.is_hosted():
         return ModelChoice(name=values.get(state.MODEL, hosting.models()[0]))
+    engine = None if (chosen := values.get(ENGINE, AUTO)) == AUTO else chosen
     if (name := values.get(state.MODEL, ATLAS)) != OTHER:
-        return ModelChoice(name=name)
+        return ModelChoice(name=name, engine=engine if has_engines() else None)
     name = (values.get(state.OTHER_MODEL) or "").strip()
     kind = values.get(KIND, AUTO)
     return ModelChoice(
@@ -188,6 +211,7 @@ def chosen_model() -> ModelChoice:
         device=values.get(DEVICE, AUTO),
         dtype=values.get(DTYPE, AUTO),
         kind=None if kind == AUTO or values.get(state.KIND_OF, name) != name else kind,
+        engine=engine,
     )
 
 

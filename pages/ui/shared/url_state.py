@@ -15,6 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.ui.host.hosting import MOST_TOKENS
 from rauq.arguments import Sampling
+from rauq.checkpoints.kinds import ENGINES, LLAMA, EngineName
 from rauq.errors import InvalidInput
 from rauq.scoring.declaration import declared
 from rauq.scoring.settings import Settings, changed, window
@@ -161,8 +162,8 @@ OF_VIEW = (
 OF_RUN = (RUN, NUMBER, FROM, *OF_VIEW, GROUP, QUALITY, LENGTH, TEXT)  # and the view that led to it
 PROMPT, ANSWER, MODEL, KIND, LIMIT = "prompt", "answer", "model", "kind", "max_new_tokens"
 CONTEXT, OPTIONS = "context", "template_options"
-TEMPERATURE, TOP_P, SEED, END = "temperature", "top_p", "seed", "end"
-ASKS = (PROMPT, ANSWER, MODEL, KIND, LIMIT, CONTEXT, OPTIONS, TEMPERATURE, TOP_P, SEED, END)
+TEMPERATURE, TOP_P, SEED, END, ENGINE = "temperature", "top_p", "seed", "end", "engine"
+ASKS = (PROMPT, ANSWER, MODEL, KIND, LIMIT, CONTEXT, OPTIONS, TEMPERATURE, TOP_P, SEED, END, ENGINE)
 LAYER, HEAD, TOKEN, COLOUR = "layer", "head", "token", "colour"
 SELECTED = (LAYER, HEAD, TOKEN)
 SAID = VERDICT, CORRECT_ANSWER = "verdict", "correct_answer"  # of an answer by the user; in copied links alone
@@ -213,7 +214,8 @@ class Asked:
     """An answer that a link asks for: to be generated, or, where `answer` is given, to be scored.
 
     `context` are the messages before the prompt, `template_options` variables of the chat template. `sampling` of None
-    is greedy. `end`: whether the end token is appended to `answer`; None: for an instruct model.
+    is greedy. `end`: whether the end token is appended to `answer`; None: for an instruct model. `engine`: what runs a
+    GGUF file; None: as the app chooses.
     """
 
     prompt: Annotated[str, Codec(str)]
@@ -225,6 +227,7 @@ class Asked:
     template_options: Annotated[TemplateOptions, Codec(read_options, json.dumps)] = field(default_factory=dict)
     sampling: Sampling | None = None
     end: Annotated[bool | None, _END] = None
+    engine: Annotated[EngineName | None, one_of(ENGINES)] = None
 
 
 def read_asked(query: Mapping[str, str]) -> Asked | None:
@@ -296,6 +299,7 @@ def _short_enough(base: str, query: Mapping[str, str]) -> str | None:
 
 def _asked(trace: Trace, **how: Any) -> Asked:  # noqa: ANN401 - fields of Asked
     context, options = trace.messages[:-1], dict(trace.template_options)
+    how["engine"] = LLAMA if trace.engine.startswith(LLAMA) else None
     return Asked(prompt=trace.prompt, model=trace.model, context=context, template_options=options, **how)
 
 
