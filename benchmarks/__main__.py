@@ -25,6 +25,7 @@ BY_DEFAULT = {
     "reference": "tests.agreement",
     "real_models": "benchmarks.real_models",
     "real_speed": "benchmarks.real_speed",
+    "engine_speed": "benchmarks.engine_speed",
     "capture": "benchmarks.capture",
     "overhead": "benchmarks.overhead",
     "memory": "benchmarks.memory",
@@ -44,6 +45,7 @@ ON_REQUEST = {
     "coverage": "benchmarks.coverage",  # which takes long
     "written": "benchmarks.written",  # takes half an hour, and both packaged models
     "likeness": "benchmarks.likeness",  # takes minutes, and a packaged model
+    "engines": "benchmarks.engines",  # takes a quarter of an hour, and both packaged models
     "suite": "benchmarks.suite",  # runs all tests
     "gpu": "benchmarks.gpu",
     "gpu_exact": "tests.exactness_on_gpu",

@@ -156,12 +156,14 @@ RESULTS = (
     Subject("real_models", "Real models"),
     Subject("written", "Written answers"),
     Subject("likeness", "Unlike answers"),
+    Subject("engines", "Engines"),
     Subject("coverage", "Coverage"),
 )
 MODELS = (Subject("models", "Models"),)
 REFERENCE = (Subject("reference", "Reference"),)
 SPEED = (
     Subject("real_speed", "A real model"),
+    Subject("engine_speed", "Engines: speed"),
     Subject("capture", "Overhead"),
     Subject("overhead", "Overhead by method"),
     Subject("memory", "Memory"),

@@ -143,11 +143,11 @@ class Library:
 
     def model_parameters(self, **values: Any) -> Struct:
         """llama_model_params with its defaults, but for these fields."""
-        return _changed(self.call["llama_model_default_params"](), MODEL_FIELDS, values)
+        return changed(self.call["llama_model_default_params"](), MODEL_FIELDS, values)
 
     def context_parameters(self, **values: Any) -> Struct:
         """llama_context_params with its defaults, but for these fields."""
-        return _changed(self.call["llama_context_default_params"](), CONTEXT_FIELDS, values)
+        return changed(self.call["llama_context_default_params"](), CONTEXT_FIELDS, values)
 
 
 def find_library() -> Path:
@@ -254,7 +254,8 @@ def _check_defaults(struct: str, given: Struct, fields: Mapping[str, Field], pat
             raise other_layout(path, f"{struct}.{name} is {value!r}, and {field.default!r} was expected")
 
 
-def _changed(struct: Struct, fields: Mapping[str, Field], values: Mapping[str, Any]) -> Struct:
+def changed(struct: Struct, fields: Mapping[str, Field], values: Mapping[str, Any]) -> Struct:
+    """The struct, with these values in its fields."""
     for name, value in values.items():
         field = fields[name]
         field.kind.from_address(ctypes.addressof(struct) + field.offset).value = value

@@ -259,20 +259,9 @@ def fill_for_next(wanted: Asked) -> None:
 def fill_with(request: Request) -> None:
     """Fill the form with a request that was made in another session, exactly, so that it is the form's own."""
     model = request.model
-    fill_for_next(
-        Asked(
-            prompt=request.prompt,
-            answer=request.answer,
-            model=model.name,
-            kind=model.kind,
-            max_new_tokens=request.max_new_tokens,
-            context=request.context,
-            template_options=request.template_options,
-            sampling=request.sampling,
-            end=request.end,
-            engine=model.engine,
-        )
-    )
+    named = ("prompt", "answer", "max_new_tokens", "context", "template_options", "sampling", "end")
+    same: dict[str, Any] = {name: getattr(request, name) for name in named}
+    fill_for_next(Asked(model=model.name, kind=model.kind, engine=model.engine, **same))
     stop = {state.STOP_AT: request.stop or "", state.NO_STOP: request.stop is None}
     st.session_state.update({state.DEVICE: model.device, state.DTYPE: model.dtype} | stop)
 

@@ -13,7 +13,7 @@ from pages.ui.host.hosting import MOST_TOKENS, ModelChoice
 from pages.ui.host.store import Loaded, store
 from pages.ui.shared import state
 from pages.ui.shared.model_form import DEVICES, DTYPES, KINDS
-from rauq.checkpoints.kinds import PRESETS
+from rauq.checkpoints.kinds import ENGINES, PRESETS
 from rauq.errors import ModelNotFound
 from tests.architectures import named, save_tiny, tiny_language_model
 from tests.pages.reading import choose, interpreted, written
@@ -88,13 +88,14 @@ def said(page):
         *(("device", device) for device in DEVICES),
         *(("dtype", dtype) for dtype in DTYPES),
         *(("kind", kind) for kind in KINDS),
+        *(("engine", engine) for engine in ENGINES),
     ],
 )
 def test_every_choice_reaches_the_library(key, value, open_app, asked):
     page = other_model(open_app(), " some/model ")
     page = choose(page, key, value) if value != "auto" else page
     checked(page)
-    usual = {"name": "some/model", "device": "auto", "dtype": "auto", "kind": None}
+    usual = {"name": "some/model", "device": "auto", "dtype": "auto", "kind": None, "engine": None}
     assert asked == [usual | ({} if value == "auto" else {key: value})]
 
     written(page, prompt="Where?").button(key="run").click().run()
@@ -121,7 +122,7 @@ def test_choices_survive_switching_to_the_embedded_model(open_app, asked):
     page = choose(other_model(open_app(), "some/model"), "dtype", "float16")
     page = choose(choose(page, state.MODEL, "atlas"), state.MODEL, "another")
     checked(page)
-    assert asked == [{"name": "some/model", "device": "auto", "dtype": "float16", "kind": None}]
+    assert asked == [{"name": "some/model", "device": "auto", "dtype": "float16", "kind": None, "engine": None}]
 
 
 def test_a_folder_is_described_before_its_weights_are_read(open_app, saved):
