@@ -18,7 +18,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check image-check robustness check check-js weight format bench bench-coverage bench-suite bench-written bench-peers atlas chromium clean
+.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check image-check robustness check check-js weight format bench bench-coverage bench-suite bench-engines bench-written bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,6 +90,9 @@ bench-coverage: setup ## Simulate what the app says of intervals and claims; tak
 
 bench-suite: setup ## Where the time of the tests goes
 	$(RUN) benchmarks suite --record
+
+bench-engines: setup smollm2 ## Compare llama.cpp with transformers; writes 5 GB for large models, and takes half an hour
+	$(RUN) benchmarks engines engine_shapes --record
 
 bench-written: setup ## Compare what finds errors in written answers, and when a share holds; takes half an hour, and both packaged models
 	$(RUN) benchmarks written likeness --record

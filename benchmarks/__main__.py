@@ -45,6 +45,7 @@ ON_REQUEST = {
     "coverage": "benchmarks.coverage",  # which takes long
     "written": "benchmarks.written",  # takes half an hour, and both packaged models
     "likeness": "benchmarks.likeness",  # takes minutes, and a packaged model
+    "engine_shapes": "benchmarks.engine_shapes",  # writes 5 GB
     "engines": "benchmarks.engines",  # takes a quarter of an hour, and both packaged models
     "suite": "benchmarks.suite",  # runs all tests
     "gpu": "benchmarks.gpu",

@@ -73,10 +73,10 @@ def _by_engine(engine: str, threads: int) -> Speed:
     lm.generate(
         _prompt(), max_new_tokens=NEW_TOKENS, stop=(), on_token=lambda *_: times.append(time.perf_counter() - begin)
     )
-    memory = _peak("self")
+    memory = peak_of("self")
     if engine == "llama.cpp":
         running: Any = lm.engine
-        memory = _peak(running._process.running.pid)  # noqa: SLF001 - the child computes
+        memory = peak_of(running._process.running.pid)  # noqa: SLF001 - the child computes
     return Speed((len(times) - 1) / (times[-1] - times[0]), times[0], memory)
 
 
@@ -105,7 +105,7 @@ def _alone(threads: int, *, flash: int) -> Speed:
         logits = context._logits(np.array([len(ids) - 1]))[0]  # noqa: SLF001
         ids = [int(logits.argmax())]
         times.append(time.perf_counter() - begin)
-    return Speed((len(times) - 1) / (times[-1] - times[0]), times[0], _peak("self"))
+    return Speed((len(times) - 1) / (times[-1] - times[0]), times[0], peak_of("self"))
 
 
 _WAYS = {
@@ -116,7 +116,7 @@ _WAYS = {
 }
 
 
-def _peak(process: str | int) -> float:
+def peak_of(process: str | int) -> float:
     """MiB that a process has held at most."""
     if process == "self":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -144,8 +144,8 @@ def _record(found: dict[tuple[str, int], list[Speed]]) -> Record:
     return measured(
         "engine_speed",
         title="Speed of the engines",
-        about=f"SmolLM2-135M-Instruct (Q4_1) by the clock, {PROMPT} tokens of prompt and {NEW_TOKENS} of answer, medians "
-        f"of {ROUNDS} rounds in turn, each in a process of its own.",
+        about=f"SmolLM2-135M-Instruct (Q4_1) by the clock, {PROMPT} tokens of prompt and {NEW_TOKENS} of answer: "
+        f"medians of {ROUNDS} rounds in turn, each in a process of its own.",
         columns=COLUMNS,
         rows=rows,
         bounds=bounds,

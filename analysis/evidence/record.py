@@ -164,6 +164,7 @@ REFERENCE = (Subject("reference", "Reference"),)
 SPEED = (
     Subject("real_speed", "A real model"),
     Subject("engine_speed", "Engines: speed"),
+    Subject("engine_shapes", "Engines: large models"),
     Subject("capture", "Overhead"),
     Subject("overhead", "Overhead by method"),
     Subject("memory", "Memory"),

@@ -121,7 +121,7 @@ def model_picker() -> None:
     st.selectbox("Model", names, key=state.MODEL, **options)
     if has_engines():
         st.session_state.setdefault(ENGINE, AUTO)
-        st.selectbox("Engine", (AUTO, *ENGINES), key=ENGINE, format_func=_engine_label, help=_ENGINE_HELP, **options)
+        st.selectbox("Engine", (AUTO, *ENGINES), key=ENGINE, format_func=_engine_label, **(options | {"width": 140}))
 
 
 def has_engines() -> bool:
