@@ -4,6 +4,7 @@ llama.cpp rounds queries to float16 before their product with keys in float16, s
 the cells that are read have to be those that were written for these positions, bit by bit.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -88,7 +89,7 @@ class Compared:
 
 
 def recomputed(
-    node: Tensor, queries: np.ndarray, keys: np.ndarray, operations: dict[str, int] | object
+    node: Tensor, queries: np.ndarray, keys: np.ndarray, operations: Mapping[str, int]
 ) -> tuple[np.ndarray, float]:
     """Weights (H, n, T) of a softmax node in float64, from queries (H, n, D) and keys (H_kv, T, D); largest score.
 
@@ -113,9 +114,8 @@ def recomputed(
     return exponentials / total, largest
 
 
-def _capped(node: Tensor, scores: np.ndarray, operations: dict[str, int] | object) -> np.ndarray:
+def _capped(node: Tensor, scores: np.ndarray, operations: Mapping[str, int]) -> np.ndarray:
     """The scores after what stands between their product and the softmax: nothing, or scale, tanh, scale."""
-    assert isinstance(operations, dict)  # noqa: S101 - of the library
     chain, step = [], source(node, 0)
     while step is not None and step.op != operations["MUL_MAT"]:
         chain.append(step)

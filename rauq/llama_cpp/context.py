@@ -156,8 +156,6 @@ class Context:
             kv_unified=True,
         )
 
-    _is_prompt = False
-
     def _decode(self, part: Tokens) -> None:
         self._listen(to_cancel=not part.rows.any())
         self.recorder.begin(part)

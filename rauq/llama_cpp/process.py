@@ -114,6 +114,7 @@ def start(*, module: str = "rauq.llama_cpp.child") -> Process:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=_WAITING | layout.environment() | _ENDING,
+        start_new_session=True,  # Ctrl+C is for the parent, which ends this one by closing its pipes
     )
     written: deque[str] = deque(maxlen=_LINES)
     threading.Thread(target=_keep_last, args=(cast("BinaryIO", running.stderr), written), daemon=True).start()

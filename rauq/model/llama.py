@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rauq.arguments import Cancel
 from rauq.capture.cache import Prefix, common_length
 from rauq.capture.check import Check
 from rauq.capture.extras import Kept, Layout
@@ -137,7 +136,7 @@ class LlamaEngine:
 
     def compared(self, ids: Sequence[int]) -> tuple[Check, int]:
         """The check of these tokens, and the number of heads in each layer."""
-        found = self.ask("check", np.array(ids, np.int32)).header
+        found = self.process().ask("check", np.array(ids, np.int32)).header
         check = Check(
             layers=tuple(found["layers"]),
             differences=tuple(found["differences"]),
@@ -157,17 +156,17 @@ class LlamaEngine:
         """The size of the file, which is mapped into main memory."""
         return self.path.stat().st_size if torch.device("cpu" if device == "auto" else device) == _CPU else 0
 
-    def ask(self, do: str, *arrays: np.ndarray, cancel: Cancel | None = None, **options: object) -> Message:
-        """Ask the process, which is started if it is not running.
+    def process(self) -> Process:
+        """The process, with the file open; it is started if it is not running.
 
         Raises:
-            RauqError: what comes of it.
+            RauqError: as of `opened`.
         """
         if self._process is None or not self._process.is_running:
             vars(self).pop("opened", None)
         _ = self.opened
         assert self._process is not None  # noqa: S101 - opened just now
-        return self._process.ask(do, *arrays, cancel=cancel, **options)
+        return self._process
 
     def close(self) -> None:
         """End the process, if there is one."""
@@ -177,16 +176,24 @@ class LlamaEngine:
 
 
 class LlamaSession:
-    """One batch in llama.cpp: row i of it is the sequence `sequences[i]` of the cache, with no padding."""
+    """One batch in llama.cpp: row i of it is the sequence `sequences[i]` of the cache, with no padding.
+
+    It ends with the process that it was begun in.
+    """
 
     def __init__(self, engine: LlamaEngine, layout: Layout, prefix: Prefix, ahead: Ahead, *, offsets: int) -> None:
-        self.engine, self.begins, self.offsets, self.cancel = engine, list(layout.begins), offsets, ahead.cancel
+        self.process, self.begins, self.offsets, self.cancel = (
+            engine.process(),
+            list(layout.begins),
+            offsets,
+            ahead.cancel,
+        )
         self.kept = Kept((), layout)
         self.seen = 0  # columns of the left-padded batch
         self.sequences = list(range(len(layout.begins)))
         self.layers: tuple[int, ...] = ()
         self.blocks: list[Tensor] = []
-        self._ask("begin", cells=ahead.tokens, offsets=offsets)
+        self.process.ask("begin", cells=ahead.tokens, offsets=offsets)
         self._share(prefix.ids)
 
     def feed(self, ids: Tensor, *, tail: int) -> Tensor:
@@ -199,7 +206,9 @@ class LlamaSession:
         places = np.concatenate([np.argwhere(real & ~is_row), np.argwhere(real & is_row)])
         which = places[:, 0], places[:, 1]
         sequences = np.array(self.sequences, np.int32)[places[:, 0]]
-        reply = self._ask("feed", ids.numpy()[which], positions[which], sequences, is_row[which], cancel=self.cancel)
+        reply = self.process.ask(
+            "feed", ids.numpy()[which], positions[which], sequences, is_row[which], cancel=self.cancel
+        )
         self.seen += number
         self.layers = tuple(reply.header["layers"])
         rows = places[is_row[which]] - (0, number - tail)
@@ -218,7 +227,7 @@ class LlamaSession:
         repeated = [[first, *(next(free) for _ in range(times - 1))] for first in own]
         for (first, *others), begin in zip(repeated, self.begins, strict=True):
             for other in others:
-                self._ask("copy", source=first, target=other, length=self.seen - begin)
+                self.process.ask("copy", source=first, target=other, length=self.seen - begin)
         self.sequences = [sequence for group in repeated for sequence in group]
         self.begins = np.repeat(self.begins, times).tolist()
         self.blocks = [block.repeat_interleave(times, dim=0) for block in self.blocks]
@@ -239,10 +248,12 @@ class LlamaSession:
         first = lengths.index(longest)
         self.sequences[0], self.sequences[first] = self.sequences[first], self.sequences[0]
         number = np.arange(longest)
-        self._ask("feed", np.array(prefix[:longest], np.int32), number, 0 * number, number < 0, cancel=self.cancel)
+        self.process.ask(
+            "feed", np.array(prefix[:longest], np.int32), number, 0 * number, number < 0, cancel=self.cancel
+        )
         for row, length in enumerate(lengths):
             if row != first and length:
-                self._ask("copy", source=0, target=self.sequences[row], length=length)
+                self.process.ask("copy", source=0, target=self.sequences[row], length=length)
 
     def _placed(self, reply: Message, rows: np.ndarray, batch: int, tail: int) -> Tensor:
         """Logits (B, tail, V), and one more block of the band; rows of padding are nan."""
@@ -256,9 +267,6 @@ class LlamaSession:
         placed = np.full((batch, tail, logits.shape[-1]), np.nan, np.float32)
         placed[rows[:, 0], rows[:, 1]] = logits
         return torch.from_numpy(placed)
-
-    def _ask(self, do: str, *arrays: np.ndarray, cancel: Cancel | None = None, **options: object) -> Message:
-        return self.engine.ask(do, *arrays, cancel=cancel, **options)
 
 
 def random_ids(vocab_size: int) -> list[int]:

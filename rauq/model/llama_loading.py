@@ -1,10 +1,12 @@
 """Load a GGUF file into llama.cpp, and check once that its attention is captured exactly."""
 
+import hashlib
 import json
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import rauq.llama_cpp
 from rauq.arguments import Cancel
 from rauq.checkpoints.checkpoint import Checkpoint, digest_of
 from rauq.checkpoints.gguf.tokenizer import end_ids
@@ -90,6 +92,8 @@ def _checked(engine: LlamaEngine, digest: str) -> Checked:
 
 
 def _memo(digest: str, library: Path) -> Path:
-    """Where the result for a file and this library is kept."""
-    state = library.stat()
-    return default_store().place / "llama" / f"{digest[:32]}-{state.st_size}-{state.st_mtime_ns}.json"
+    """Where the result for a file, this library and this code is kept."""
+    state, code = library.stat(), hashlib.sha256(digest.encode())
+    for source in sorted(Path(rauq.llama_cpp.__file__).parent.glob("*.py")):
+        code.update(source.read_bytes())
+    return default_store().place / "llama" / f"{code.hexdigest()[:32]}-{state.st_size}-{state.st_mtime_ns}.json"

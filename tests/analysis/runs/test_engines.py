@@ -18,7 +18,9 @@ from tests.gguf_files import MERGED, save_gguf
 def prepared(tmp_path_factory):
     folder = tmp_path_factory.mktemp("engine")
     save_gguf(folder / "tiny.gguf", entries=MERGED)
-    asked = tuple(Example(id=f"a{place}", prompt="Where is Oslo? " * (1 + place % 3) + str(place)) for place in range(8))
+    asked = tuple(
+        Example(id=f"a{place}", prompt="Where is Oslo? " * (1 + place % 3) + str(place)) for place in range(8)
+    )
     data = DataSet(name="tiny set", examples=asked, max_new_tokens=4, stop=())
     how = {"engine": "llama.cpp", "batch_size": 2, "shard_size": 4, "samples": 2, "methods": ("rauq", "degmat_jaccard")}
 
@@ -31,7 +33,9 @@ def prepared(tmp_path_factory):
 
 
 def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir() if is_of_run(path.name) and path.suffix != ".json"}
+    return {
+        path.name: path.read_bytes() for path in folder.iterdir() if is_of_run(path.name) and path.suffix != ".json"
+    }
 
 
 class StopsAfter:

@@ -44,6 +44,7 @@ def test_a_process_that_is_killed_in_an_answer_is_an_error_and_the_next_answer_i
 
     def kill(*_):
         llama.engine._process.running.kill()
+        llama.engine._process.running.wait()
 
     with pytest.raises(EngineStopped, match=r"exit code -9; this answer is lost, and the next prompt starts another"):
         llama.generate(PROMPT, on_token=kill, **OPTIONS)
