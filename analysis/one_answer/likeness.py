@@ -1,7 +1,8 @@
 """Whether an answer is like those of a reference: only then does a share of correct answers there say much of it.
 
-That is not so for longer answers, other scripts, and copies of the prompt, which are confident whether the prompt is
-right or not. A loop alone is no reason: such answers of the reference have low shares as they are (record `likeness`).
+That is not so for other scripts; for copies of the prompt, which are confident whether the prompt is right or not; and
+for longer written answers, whose largest surprisal is one of more tokens. Neither a loop nor the length of a generated
+answer is a reason: the shares of such answers hold as they are (record `likeness`).
 """
 
 import unicodedata
@@ -52,7 +53,7 @@ def copied_share(answer: Sequence[int], prompt: Sequence[int]) -> float:
 
 def _longer(answer: Trace, scores: ReferenceScores) -> str:
     length = len(answer.answer_ids)
-    if scores.longest is None or length <= scores.longest:
+    if not scores.written or scores.longest is None or length <= scores.longest:
         return ""
     return f"this answer is longer ({length} tokens) than all of these (at most {scores.longest})"
 

@@ -9,7 +9,7 @@ from pages.ui.shared.figure_export import below_buttons
 
 ROW = Row("RAUQ", Estimate(0.5, 0.4, 0.6, n=9, excluded=0, reason=""), "#000000")
 TITLES = ("wrong tokens, incorrect answers", "facts", "others")
-PANELS = {"one": {"": [ROW]}, "several": dict.fromkeys(TITLES, [ROW])}
+PANELS = {"one": {"": [ROW]}, "several": {title: [ROW] for title in TITLES}}
 
 
 @pytest.mark.parametrize("kind", [*PANELS, "empty"])
