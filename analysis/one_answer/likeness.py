@@ -7,7 +7,8 @@ answer is a reason: the shares of such answers hold as they are (record `likenes
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from rauq.recorded.scores import ReferenceScores
 from rauq.trace.parts import answer_text, part_of
@@ -15,6 +16,7 @@ from rauq.trace.trace import Trace
 
 COPIED_TOKENS = 8  # in a row, that the prompt has too: fewer are a name, or the words of a question
 MOST_COPIED = 0.5  # of an answer's tokens
+_SCRIPTS: Mapping[str, str] = MappingProxyType({"Cjk": "Chinese"})  # of the names in Unicode, those that are no word
 _RARE = 0.05  # of a reference's answers: scripts of fewer do not count
 
 
@@ -29,9 +31,10 @@ def why_unlike(trace: Trace, scores: ReferenceScores) -> str:
 
 
 def script_of(text: str) -> str:
-    """The script of most letters of a text, as Unicode names it, such as Latin; empty where it has no letter."""
+    """The script of most letters of a text, such as Latin, Arabic or Chinese; empty where it has no letter."""
     counts = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in text if letter.isalpha())
-    return counts.most_common(1)[0][0].capitalize() if counts else ""
+    name = counts.most_common(1)[0][0].capitalize() if counts else ""
+    return _SCRIPTS.get(name, name)
 
 
 def scripts_of(texts: Iterable[str]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ _INFLECTED = frozenset({"Cyrillic", "Greek"})  # of a longer name, the last lett
 
 
 class Language(NamedTuple):
-    """A language: code, name, script as Unicode names it, and two questions, each with a place for a name."""
+    """A language: code, name, script, and two questions, each with a place for a name."""
 
     code: str
     name: str
@@ -38,7 +38,7 @@ LANGUAGES = (
     ),
     Language("el", "Greek", "Greek", "Χώρα: {}. Ποια είναι η πρωτεύουσά της;", "Πόλη: {}. Σε ποια χώρα βρίσκεται;"),
     Language("ar", "Arabic", "Arabic", "الدولة: {}. ما هي عاصمتها؟", "المدينة: {}. في أي دولة تقع؟"),
-    Language("zh", "Chinese", "Cjk", "国家：{}。它的首都是哪里？", "城市：{}。它在哪个国家？"),  # noqa: RUF001 - Chinese
+    Language("zh", "Chinese", "Chinese", "国家：{}。它的首都是哪里？", "城市：{}。它在哪个国家？"),  # noqa: RUF001 - Chinese
     Language("hi", "Hindi", "Devanagari", "देश: {}। इसकी राजधानी क्या है?", "शहर: {}। यह किस देश में है?"),
 )
 NAMES = tuple(one.name for one in LANGUAGES)

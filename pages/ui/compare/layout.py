@@ -61,6 +61,18 @@ def empty_state() -> None:
         follow_first(job)
 
 
+def answers_gone(sides: tuple[str, ...]) -> None:
+    """Say which answers of the address are gone, and how to make them again; the address keeps their names."""
+    which = " and ".join(side.upper() for side in sides)
+    st.title(f"{'Answers' if len(sides) > 1 else 'Answer'} {which} no longer in memory", anchor=False)
+    st.write(
+        "The app keeps answers in memory, until it restarts or newer answers need the room. The address above holds "
+        "the names of both answers, not their prompts. To compare them again, use the link of *Export*, *Copy link*, "
+        "which holds the prompt and leads to the page Inspect, and press *Compare* there."
+    )
+    st.button("Show other answers", key="leave_gone", on_click=answers.leave_gone, args=(sides,))
+
+
 def follow_first(job: Job) -> None:
     """Show the first answer while it is being generated, as plain text."""
     st.fragment(_show_first, run_every=poll_seconds(job))(job, waiting=job.waiting)
