@@ -1,6 +1,7 @@
 """What every figure shares: colours and sizes, text that Plotly draws as it is, axes, cells, and rows of intervals."""
 
 import html
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -169,7 +170,8 @@ def upper_end(values: np.ndarray, *, parts: int = 10) -> float:
     return float(np.ceil(finite.max() * parts - 1e-6) / parts) if finite.size and finite.max() > 0 else 1.0
 
 
-_ROW_HEIGHT, _REST, _BUTTONS = 24, 70, 28  # pixels; the buttons of a figure lie over its upper edge
+_ROW_HEIGHT, _REST, _LINE = 24, 70, 19  # pixels
+_TITLE_WIDTHS = (60, 24, 20)  # letters of one line of a title, of one panel, of two and of more
 
 
 class Row(NamedTuple):
@@ -201,20 +203,40 @@ def interval_panels(
     rows = next(iter(panels.values()))
     if not rows:
         return empty_figure(reason, height=160, dark=dark)
-    titles = [plotly_text(name) for name in panels] if len(panels) > 1 else None
+    width = _TITLE_WIDTHS[min(len(panels), len(_TITLE_WIDTHS)) - 1]
+    titles = [_wrapped(name, width) for name in panels] if len(panels) > 1 else None
     figure = make_subplots(cols=len(panels), shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=titles)
     figure.update_annotations(font={"size": 14, "color": text_colour(dark=dark)})
     for column, own in enumerate(panels.values(), start=1):
         dots = [_dot(place, row) for place, row in enumerate(own) if not np.isnan(row.estimate.value)]
         figure.add_traces(dots, rows=[1] * len(dots), cols=[column] * len(dots))
     figure.add_vline(x=reference, line={"color": QUIET, "width": 1.2, "dash": "dot"}, layer="below")
-    figure.update_xaxes(title=title, nticks=8)
+    _name_rows(figure, rows)
+    top = 10 + _LINE * max(map(_lines, titles)) if titles else 8
+    _finish_panels(figure, len(rows), title=_wrapped(title, width), top=top, dark=dark)
+    return figure
+
+
+def _name_rows(figure: go.Figure, rows: Sequence[Row]) -> None:
     names = [f"<b>{plotly_text(row.name)}</b>" if row.bold else plotly_text(row.name) for row in rows]
     figure.update_yaxes(tickvals=list(range(len(rows))), ticktext=names, range=[len(rows) - 0.4, -0.6], showgrid=False)
     figure.update_yaxes(title=SPACE, col=1)
-    finish(figure, height=_ROW_HEIGHT * len(rows) + _REST + _BUTTONS, dark=dark)
-    figure.update_layout(margin={"t": _BUTTONS})
-    return figure
+
+
+def _finish_panels(figure: go.Figure, num_rows: int, *, title: str, top: int, dark: bool) -> None:
+    """Title the axes, and give the figure room for its rows and for the lines of all titles."""
+    figure.update_xaxes(title=title, nticks=8)
+    finish(figure, height=_ROW_HEIGHT * num_rows + _REST + top + _LINE * (_lines(title) - 1), dark=dark)
+    figure.update_layout(margin={"t": top})
+
+
+def _wrapped(title: str, width: int) -> str:
+    """A title in lines of at most so many letters, so that those of panels side by side do not touch."""
+    return "<br>".join(map(plotly_text, textwrap.wrap(title, width, break_long_words=False)))
+
+
+def _lines(title: str) -> int:
+    return title.count("<br>") + 1
 
 
 def _dot(place: int, row: Row) -> go.Scatter:

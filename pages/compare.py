@@ -3,7 +3,7 @@
 from pages.ui.compare import answers
 from pages.ui.compare.answers import Answer
 from pages.ui.compare.form import pickers, settings_of_both
-from pages.ui.compare.layout import empty_state, follow, views
+from pages.ui.compare.layout import answers_gone, empty_state, follow, views
 from pages.ui.shared import state, url_state
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import show_error
@@ -27,11 +27,12 @@ require_shell(answers.PAGE)
 answers.restore_page_url()
 answers.collect()
 try:
-    pair = answers.pair()
-    if pair is None:
-        empty_state()
-    else:
+    if sides := answers.gone():
+        answers_gone(sides)
+    elif pair := answers.pair():
         compare(*pair)
+    else:
+        empty_state()
 except RauqError as error:
     show_error(error)
 state.show_notices()

@@ -171,7 +171,7 @@ def _difference(cell: str, *, n: int) -> Estimate:
     return Estimate(value, low, high, n=n, excluded=0, reason="" if numbers else "undefined")
 
 
-_ROW_HEIGHT, _REST, _BUTTONS = 17, 90, 28  # pixels
+_ROW_HEIGHT, _REST = 17, 90  # pixels
 _SYMBOLS = ("circle", "circle-open", "square", "square-open")
 
 
@@ -339,8 +339,6 @@ def runs_compared(record: Record, *, dark: bool = False) -> go.Figure:
     }
     figure = interval_panels(panels, title="difference in PRR", reference=0.0, reason="no run was measured", dark=dark)
     figure.update_xaxes(matches="x")
-    # the figure's own buttons are above the titles of the panels
-    figure.update_layout(height=figure.layout.height + _BUTTONS, margin={"t": 2 * _BUTTONS})
     return figure
 
 

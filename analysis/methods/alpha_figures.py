@@ -34,7 +34,8 @@ def _looks(*, dark: bool) -> Mapping[Exchange, _Look]:
 
 
 _REAL_BAND = "rgba(232, 101, 10, 0.16)"
-_HEIGHT, _ROWS, _GUTTER, _LINE = 560, (0.57, 0.43), 0.25, 17  # pixels; shares; in units of alpha; pixels of a label
+_HEIGHT, _ROWS, _GUTTER, _LINE = 560, (0.57, 0.43), 0.32, 17  # pixels; shares; in units of alpha; pixels of a label
+_NARROW = 16  # pixels by which a name may stand out of the gutter of a narrow figure
 
 
 def alpha_sweep(sweep: Sweep, *, dark: bool = False) -> go.Figure:
@@ -72,6 +73,7 @@ def alpha_sweep(sweep: Sweep, *, dark: bool = False) -> go.Figure:
     figure.update_xaxes(title="alpha", row=2)
     figure.update_yaxes(title=METRICS[sweep.metric], range=span, nticks=7, row=1, col=1)
     figure.update_yaxes(title="real minus other", range=reach, nticks=6, row=2, col=1)
+    figure.update_yaxes(ticklabelstandoff=_NARROW, col=1)
     finish(figure, height=_HEIGHT, dark=dark)
     figure.update_layout(showlegend=False, margin={"t": 34})
     return figure

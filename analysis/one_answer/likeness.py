@@ -1,12 +1,14 @@
 """Whether an answer is like those of a reference: only then does a share of correct answers there say much of it.
 
-That is not so for longer answers, other scripts, and copies of the prompt, which are confident whether the prompt is
-right or not. A loop alone is no reason: such answers of the reference have low shares as they are (record `likeness`).
+That is not so for other scripts; for copies of the prompt, which are confident whether the prompt is right or not; and
+for longer written answers, whose largest surprisal is one of more tokens. Neither a loop nor the length of a generated
+answer is a reason: the shares of such answers hold as they are (record `likeness`).
 """
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from rauq.recorded.scores import ReferenceScores
 from rauq.trace.parts import answer_text, part_of
@@ -14,6 +16,7 @@ from rauq.trace.trace import Trace
 
 COPIED_TOKENS = 8  # in a row, that the prompt has too: fewer are a name, or the words of a question
 MOST_COPIED = 0.5  # of an answer's tokens
+_SCRIPTS: Mapping[str, str] = MappingProxyType({"Cjk": "Chinese"})  # of the names in Unicode, those that are no word
 _RARE = 0.05  # of a reference's answers: scripts of fewer do not count
 
 
@@ -28,9 +31,10 @@ def why_unlike(trace: Trace, scores: ReferenceScores) -> str:
 
 
 def script_of(text: str) -> str:
-    """The script of most letters of a text, as Unicode names it, such as Latin; empty where it has no letter."""
+    """The script of most letters of a text, such as Latin, Arabic or Chinese; empty where it has no letter."""
     counts = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in text if letter.isalpha())
-    return counts.most_common(1)[0][0].capitalize() if counts else ""
+    name = counts.most_common(1)[0][0].capitalize() if counts else ""
+    return _SCRIPTS.get(name, name)
 
 
 def scripts_of(texts: Iterable[str]) -> tuple[str, ...]:
@@ -52,7 +56,7 @@ def copied_share(answer: Sequence[int], prompt: Sequence[int]) -> float:
 
 def _longer(answer: Trace, scores: ReferenceScores) -> str:
     length = len(answer.answer_ids)
-    if scores.longest is None or length <= scores.longest:
+    if not scores.written or scores.longest is None or length <= scores.longest:
         return ""
     return f"this answer is longer ({length} tokens) than all of these (at most {scores.longest})"
 

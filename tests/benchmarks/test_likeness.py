@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.datasets.written_pairs import written_pairs
-from benchmarks.likeness import OTHERS, Judged, prompt_of, record_of
+from benchmarks.likeness import AMONG, MORE_WRITTEN, OTHERS, WORDY, Judged, prompt_of, record_of, written_answers
 
 PAIRS = [pair for pair in written_pairs(per_family=3) if not pair.paraphrased]
 
@@ -33,3 +33,14 @@ def test_a_text_answers_its_question_once_rightly_or_wrongly(is_correct):
         assert own[not is_correct] not in prompt
         assert prompt.endswith(pair.question)
         assert sum(one.right.text in prompt for one in PAIRS if one.group != pair.group) >= OTHERS
+
+
+def test_longer_written_answers_hold_one_side_of_their_pair_and_are_right_in_half():
+    made = list(written_answers(PAIRS[:20]))
+    for kind in (WORDY, AMONG):
+        own = [(text, is_right) for one, _, text, is_right in made if one == kind]
+        assert [is_right for _, is_right in own] == [True, False] * 20
+        for pair, (right, _), (wrong, _) in zip(PAIRS[:20], own[::2], own[1::2], strict=True):
+            assert right.replace(pair.right.text, pair.wrong.text) == wrong != right
+            others = [one for one in PAIRS if one.group != pair.group and one.right.text in right]
+            assert len(others) >= (MORE_WRITTEN if kind == AMONG else 0)

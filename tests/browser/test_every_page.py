@@ -14,10 +14,12 @@ DOCUMENTED = ("inspect", "compare", "answer_sets", "methods", "runs", "learn", "
 EXPLAINED = ("answer_sets", "methods", "runs", "evidence", "compare")
 BY_KEYBOARD = ("answer_sets", "methods", "runs", "runs?view=new", "evidence")
 PROJECTED = (
-    *("inspect", "compare", "answer_sets", "methods", "methods?view=alpha", "runs", "runs?view=new", "evidence"),
+    *("inspect", "compare", "answer_sets", "methods", "methods?view=alpha", "methods?view=rejection", "runs"),
+    *("runs?view=new", "evidence"),
 )
 WITH_CHOICES = ("methods", "answer_sets?view=gap")
-PATHS = tuple(dict.fromkeys((*DOCUMENTED, *EXPLAINED, *BY_KEYBOARD, *PROJECTED, *WITH_CHOICES)))
+IN_ROWS = ("answer_sets?view=further", "answer_sets?view=bins")  # choices of which one begins or ends a row
+PATHS = tuple(dict.fromkeys((*DOCUMENTED, *EXPLAINED, *BY_KEYBOARD, *PROJECTED, *WITH_CHOICES, *IN_ROWS)))
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -28,6 +30,7 @@ def test_of_every_page(page, server, path):
         explains_its_words_at_a_question_mark: EXPLAINED,
         marks_what_has_the_focus: BY_KEYBOARD,
         cuts_no_name_on_a_projector: PROJECTED,
+        frames_every_choice: IN_ROWS,
         shows_every_choice_of_a_row: WITH_CHOICES,
     }
     for check, paths in checks.items():
@@ -158,6 +161,15 @@ SHORTENED = """nodes => nodes.filter((node) => {
   return false;
 }).map((node) => node.innerText)"""
 
+# What was chosen in a field, and what the field for a file takes.
+CHOSEN = "[role=combobox], [data-tag], [data-testid=stFileUploaderDropzoneInstructions]"
+
+# Which choices have no frame at their left or right.
+OPEN_FRAMES = """nodes => nodes.map((node) => node.closest("[data-variant]") ?? node).filter((node) => {
+  const { borderLeftColor, borderRightColor } = getComputedStyle(node);
+  return [borderLeftColor, borderRightColor].some((colour) => /^rgba.*, 0\\)$/.test(colour));
+}).map((node) => node.innerText)"""
+
 
 def cuts_no_name_on_a_projector(page):
     page.set_viewport_size(PROJECTOR)
@@ -165,6 +177,16 @@ def cuts_no_name_on_a_projector(page):
     names = page.locator(".stMain").locator("button, [role=radio], a").filter(visible=True)
     assert names.count() > 1
     assert names.evaluate_all(SHORTENED) == []
+    chosen = page.locator(".stMain").locator(CHOSEN).filter(visible=True)
+    assert chosen.evaluate_all(SHORTENED) == []
+
+
+def frames_every_choice(page):
+    page.set_viewport_size(PROJECTOR)
+    wait_until_idle(page)
+    choices = page.locator(".st-key-answers_view [role=radio]")
+    assert choices.count() > 1
+    assert choices.evaluate_all(OPEN_FRAMES) == []
 
 
 def shows_every_choice_of_a_row(page):

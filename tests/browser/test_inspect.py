@@ -94,7 +94,7 @@ def it_is_judged_and_ranked_and_its_weakest_point_has_alternatives(page, recorde
     expect(judged.locator(".badge")).to_have_text("✕ Incorrect")
     expect(judged.locator(".correct-answer")).to_have_text(f"Correct answer: {recorded.correct_answer}")
     expect(judged.locator(".rank")).to_have_text(re.compile(r"More uncertain than \d+ % of 798 answers of this model"))
-    expect(judged.locator(".nearest")).to_contain_text("No share of correct answers: this answer is longer (52 tokens)")
+    expect(judged.locator(".nearest")).to_contain_text("Near this score, 2 % of answers are correct")
     assert judged.locator("canvas").evaluate(
         """(canvas) => {
           const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);

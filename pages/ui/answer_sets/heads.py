@@ -24,8 +24,8 @@ from pages.ui.answer_sets.carry_over import carried
 from pages.ui.answer_sets.choices import Chosen
 from pages.ui.answer_sets.detectors import detectors
 from pages.ui.host import cache
-from pages.ui.shared import url_state
-from pages.ui.shared.figure_export import buttons, is_dark
+from pages.ui.shared import figure_export, url_state
+from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.run_views.filters import marks_facts
 from pages.ui.shared.run_views.page import clickable, key_of, open_in_inspect, save
 from pages.ui.shared.run_views.views import say
@@ -74,10 +74,10 @@ def _shown(chosen: Chosen, found: Separation) -> tuple[int, int]:
 
 def _map(chosen: Chosen, picture: Picture, found: Separation) -> None:
     key = key_of(picture.name)
-    st.plotly_chart(
+    figure_export.draw(
         picture.draw(dark=is_dark()),
+        picture.name,
         key=key,
-        config=buttons(picture.name),
         alt=picture.alt,
         on_select=lambda: _choose_cell(chosen, found, key),
         selection_mode="points",

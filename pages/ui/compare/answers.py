@@ -36,7 +36,7 @@ class Answer:
 
 
 def pair() -> tuple[Answer, Answer] | None:
-    """Return the answers that the URL names; a default replaces one that is not named or no longer in memory.
+    """Return the answers that the URL names; a default replaces one that is not named, or not known.
 
     The defaults are the recorded answer that the app opens on, and the nearest one with another verdict.
 
@@ -50,6 +50,20 @@ def pair() -> tuple[Answer, Answer] | None:
         return None
     b = _asked(B) or _found(default_other(a.ref)) or a
     return _marked(A, a), _marked(B, b)
+
+
+def gone() -> tuple[str, ...]:
+    """Return the sides for which the URL names an answer that was in memory and is not any more."""
+    named = {side: st.query_params.get(side, "") for side in (A, B)}
+    return tuple(side for side, ref in named.items() if ref.startswith(_KEPT) and _found(ref) is None)
+
+
+def leave_gone(sides: tuple[str, ...]) -> None:
+    """Show other answers on these sides; an empty URL would be taken for a switch of pages."""
+    if set(sides) == {A, B}:
+        choose_pair(default_first())
+    else:
+        url_state.drop(*(name for side in sides for name in (side, side + _WRONG)))
 
 
 def restore_page_url() -> None:

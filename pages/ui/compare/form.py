@@ -168,7 +168,7 @@ def _open_upload(key: str) -> None:
 
 def pickers(a: Answer, b: Answer) -> None:
     """Draw the choice of the two answers, the fields for a new one, and the settings."""
-    left, between, right, make, scoring = st.columns([8, 2, 7, 4, 5], gap="small", vertical_alignment="bottom")
+    left, between, right, make, scoring = st.columns([15, 4, 15, 8, 10], gap="small", vertical_alignment="bottom")
     with left:
         _picker(A, a, b)
     with between:

@@ -30,8 +30,9 @@ from pages.ui.compare import answers, form
 from pages.ui.compare.answers import Answer
 from pages.ui.compare.strips import pair_of_strips, partial_strips
 from pages.ui.host.jobs import Job, poll_seconds
+from pages.ui.shared import figure_export
 from pages.ui.shared.errors import show_error
-from pages.ui.shared.figure_export import buttons, format_picker, is_dark
+from pages.ui.shared.figure_export import format_picker, is_dark
 from pages.ui.shared.measure import measure_of_both
 from pages.ui.shared.words import explained
 from rauq.errors import RauqError
@@ -58,6 +59,18 @@ def empty_state() -> None:
     else:
         form.stop_button(job)
         follow_first(job)
+
+
+def answers_gone(sides: tuple[str, ...]) -> None:
+    """Say which answers of the address are gone, and how to make them again; the address keeps their names."""
+    which = " and ".join(side.upper() for side in sides)
+    st.title(f"{'Answers' if len(sides) > 1 else 'Answer'} {which} no longer in memory", anchor=False)
+    st.write(
+        "The app keeps answers in memory, until it restarts or newer answers need the room. The address above holds "
+        "the names of both answers, not their prompts. To compare them again, use the link of *Export*, *Copy link*, "
+        "which holds the prompt and leads to the page Inspect, and press *Compare* there."
+    )
+    st.button("Show other answers", key="leave_gone", on_click=answers.leave_gone, args=(sides,))
 
 
 def follow_first(job: Job) -> None:
@@ -178,7 +191,7 @@ def _curves(
     a, b = (answer.trace for answer in pair)
     places = [place for place, (own, _) in enumerate(columns) if own is not None and own == token]
     st.header("Confidence and collapse of both answers", anchor=False)
-    st.plotly_chart(
+    figure_export.draw(
         overlay(
             columns,
             scores,
@@ -187,8 +200,8 @@ def _curves(
             selected=places[0] if places else None,
             dark=is_dark(),
         ),
+        "confidence-and-collapse",
         key="overlay",
-        config=buttons("confidence-and-collapse"),
         alt="Confidence of one layer of each answer along the aligned tokens, and the collapse of both below",
     )
     common = (first_difference or 0) if same_prompt(a, b) else 0
@@ -204,15 +217,15 @@ def _heads(a: Trace, b: Trace, scores: Scores) -> None:
         return
     of_a, of_b = scores
     picked = tuple(list(zip(score.layers, map(int, score.heads), strict=True)) for score in scores)
-    st.plotly_chart(
+    figure_export.draw(
         difference_map(
             attention_difference(a, b, of_a.settings, of_b.settings),
             a.layers,
             picked=(picked[0], picked[1]),
             dark=is_dark(),
         ),
+        "attention-a-minus-b",
         key="difference_map",
-        config=buttons("attention-a-minus-b"),
         alt="Layer by head map of the difference in attention to the previous token, A minus B",
     )
     st.caption(about_heads(scores), help=explained(about_heads(scores)))

@@ -35,9 +35,9 @@ from pages.ui.inspect.reference import (
     table,
 )
 from pages.ui.inspect.verdict import said_in_link
-from pages.ui.shared import model_form, selection, url_state
+from pages.ui.shared import figure_export, model_form, selection, url_state
 from pages.ui.shared.errors import message_text, printable, show_error
-from pages.ui.shared.figure_export import buttons, format_picker, is_dark
+from pages.ui.shared.figure_export import format_picker, is_dark
 from pages.ui.shared.state import ATLAS
 from pages.ui.shared.url_state import CORRECT_ANSWER, LONGEST, RUN, SAID, VERDICT, VIEW
 from pages.ui.shared.words import explained
@@ -208,7 +208,7 @@ def _figures(trace: Trace, score: Score) -> None:
     for drawing in drawings(trace, score, view, dark=is_dark()):
         key = f"figure_{drawing.name.replace('-', '_')}"
         st.header(drawing.heading, anchor=False)
-        st.plotly_chart(drawing.figure, key=key, config=buttons(file_name(trace, drawing.name)), alt=drawing.heading)
+        figure_export.draw(drawing.figure, file_name(trace, drawing.name), key=key, alt=drawing.heading)
         st.caption(drawing.caption, help=explained(drawing.caption))
 
 

@@ -116,8 +116,21 @@ def test_the_link_of_the_inspector_selects_the_token_to_branch_at():
     assert offered == {rank for rank, other in enumerate(trace.alternatives[9]) if other.id != trace.answer_ids[9]}
 
 
-@pytest.mark.parametrize("ref", ["kept:nothing", "example:nothing", "../../etc/passwd", "<b>", ""])
-def test_a_link_to_an_answer_that_is_gone_says_so_and_shows_another(ref):
+@pytest.mark.parametrize(("sides", "said"), [("a", "Answer A"), ("b", "Answer B"), ("ab", "Answers A and B")])
+def test_an_answer_that_is_gone_is_said_in_its_place_and_the_address_keeps_it(sides, said):
+    asked = {"a": FIRST, "b": BESIDE} | dict.fromkeys(sides, "kept:nothing")
+    page = open_compare(**asked)
+    assert not page.exception
+    assert page.title[0].value == f"{said} no longer in memory"
+    assert page.query_params == asked
+    assert not page.toast
+    page.button(key="leave_gone").click().run()
+    assert {side: page.selectbox(key=f"answer_{side}").value for side in "ab"} == {"a": FIRST, "b": BESIDE}
+    assert "kept:nothing" not in page.query_params.values()
+
+
+@pytest.mark.parametrize("ref", ["example:nothing", "../../etc/passwd", "<b>", ""])
+def test_a_link_to_an_answer_that_is_not_known_says_so_and_shows_another(ref):
     page = open_compare(a=ref, b=BESIDE)
     assert not page.exception
     assert "no longer in memory" in interpreted(page)

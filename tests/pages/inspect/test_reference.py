@@ -30,7 +30,7 @@ from pages.ui.inspect.reference import (
     table,
 )
 from rauq.recorded.answers import find_recorded, load_recorded
-from rauq.recorded.scores import scores_of
+from rauq.recorded.scores import WRITTEN, scores_of
 from rauq.scoring.score import score
 from rauq.scoring.shown import show_head
 from tests.imports import MODELS, imported_after
@@ -217,17 +217,17 @@ def test_the_reference_says_which_words_are_underlined_and_what_a_weak_point_is_
     assert found["worth"] == worth_in_words(kept.weak_point)
 
 
-@pytest.mark.parametrize(("longer", "said"), [(0, False), (1, True)])
-def test_an_answer_longer_than_all_of_the_reference_has_a_rank_and_no_share(longer, said):
-    kept = scores_of(find_recorded("canberra").trace())
+@pytest.mark.parametrize(("written", "longer"), [(False, 0), (False, 1), (True, 0), (True, 1)])
+def test_a_written_answer_longer_than_all_of_the_reference_has_a_rank_and_no_share(written, longer):
+    kept = scores_of(find_recorded("canberra").trace(), WRITTEN if written else None)
     length = kept.longest + longer
     trace = make_trace((b" a",) * length, answer_ids=np.arange(length), vocab_size=100)
     found = payload(trace, reference=Reference(scores=kept, name="the run mine"))["standing"]
-    reason = "No share of correct answers: this answer is longer (33 tokens) than all of these (at most 32)."
-    assert (found["nearest"] == reason) is said
-    assert ("% of answers are correct" in found["nearest"]) is not said
-    assert "798 answers of this model" in found["rank"]
-    assert found["about"].startswith("Reference: the run mine, answers of smollm2 to the data set facts.")
+    reason = "No share of correct answers: this answer is longer (28 tokens) than all of these (at most 27)."
+    assert (found["nearest"] == reason) is (written and longer == 1)
+    assert ("by a curve fitted to all" in found["nearest"]) is not (written and longer == 1)
+    assert f"{len(kept.correct):,} " in found["rank"]
+    assert found["about"].startswith("Reference: the run mine, ")
 
 
 def test_heads_of_the_reference_are_those_of_its_table_and_only_for_their_alignment():

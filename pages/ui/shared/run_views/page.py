@@ -78,7 +78,7 @@ def sentence(text: str, chosen: ChosenAnswers, more: str = "", bounds: str = "")
 
 def chart(figure: go.Figure, name: str, alt: str) -> None:
     """Draw a figure; its camera button saves it under `name`."""
-    st.plotly_chart(figure, key=f"answers_{name}", config=figure_export.buttons(name), alt=alt)
+    figure_export.draw(figure, name, key=f"answers_{name}", alt=alt)
 
 
 def clickable(
@@ -88,14 +88,7 @@ def clickable(
 
     `head`: the layer and the head that are then chosen there.
     """
-    event = st.plotly_chart(
-        figure,
-        key=f"answers_{name}",
-        config=figure_export.buttons(name),
-        alt=alt,
-        on_select="rerun",
-        selection_mode="points",
-    )
+    event = figure_export.draw(figure, name, key=f"answers_{name}", alt=alt, on_select="rerun", selection_mode="points")
     for point in event["selection"]["points"]:
         place = point.get("customdata")
         if isinstance(place, int) and 0 <= place < len(chosen.rows):  # the value comes from the browser

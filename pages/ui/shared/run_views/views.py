@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -13,7 +13,8 @@ from analysis.exports.tables import Table
 from analysis.quality.unclear import about_unclear
 from analysis.views.view import Picture, Seen, View
 from pages.ui.host import cache
-from pages.ui.shared.figure_export import buttons, is_dark
+from pages.ui.shared import figure_export
+from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.run_views.page import ChosenAnswers, chart, clickable, key_of, save, sentence
 from pages.ui.shared.run_views.tables import show_frame, take_along
 from pages.ui.shared.url_state import LAYER, update_url
@@ -95,8 +96,7 @@ def _choose_layer(figure: go.Figure, picture: Picture, chosen: ChosenAnswers) ->
             if isinstance(layer, int) and layer in chosen.layers:  # the value comes from the browser
                 update_url({LAYER: str(layer)})
 
-    options: dict[str, Any] = {"config": buttons(picture.name), "alt": picture.alt}
-    st.plotly_chart(figure, key=key, on_select=choose_it, selection_mode="points", **options)
+    figure_export.draw(figure, picture.name, key=key, alt=picture.alt, on_select=choose_it, selection_mode="points")
 
 
 def draw_tables(tables: Sequence[Table], chosen: ChosenAnswers) -> None:
