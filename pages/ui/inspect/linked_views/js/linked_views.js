@@ -28,7 +28,9 @@ function build(root) {
   const part = (name) => root.querySelector(`.${name}`);
   const stage = { root, part, data: null, view: null, buttons: [], drawn: {} };
   // Everything in one report: of two reports under way, the later one must not undo the earlier one.
-  stage.report = settle(() => stage.tell("view", { ...stage.chosen, wrong: stage.view.wrong, answer: stage.data.answer }), 120);
+  const { later, now } = settle(() => stage.tell("view", { ...stage.chosen, wrong: stage.view.wrong, answer: stage.data.answer }), 120);
+  stage.report = later;
+  onPressOutside(root, now); // it may be on a link: on the next page Python no longer listens
   // Never disconnected: Streamlit calls the clean-up of an interrupted run while the views are still there.
   new ResizeObserver(() => stage.data && root.isConnected && paint(stage)).observe(root);
   stage.act = actions(stage);
@@ -36,13 +38,29 @@ function build(root) {
   return stage;
 }
 
-// Calls `act` once, after a pause in the calls: arrow keys held down are one change to the server.
+// `later` calls `act` once, after a pause in the calls: arrow keys held down are one change to the server. `now` does not
+// wait for the pause to end.
 function settle(act, milliseconds) {
   let timer = 0;
-  return () => {
+  const now = () => {
+    if (timer === 0) return;
     clearTimeout(timer);
-    timer = setTimeout(act, milliseconds);
+    timer = 0;
+    act();
   };
+  const later = () => {
+    clearTimeout(timer);
+    timer = setTimeout(now, milliseconds);
+  };
+  return { later, now };
+}
+
+// Calls `act` as soon as the pointer is pressed outside of the views. Not left to a clean-up: see above.
+function onPressOutside(root, act) {
+  document.addEventListener("pointerdown", function heard(event) {
+    if (!root.isConnected) document.removeEventListener("pointerdown", heard, true);
+    else if (!event.composedPath().includes(root)) act();
+  }, true);
 }
 
 function take(stage, data) {
