@@ -28,9 +28,8 @@ function build(root) {
   const part = (name) => root.querySelector(`.${name}`);
   const stage = { root, part, data: null, view: null, buttons: [], drawn: {} };
   // Everything in one report: of two reports under way, the later one must not undo the earlier one.
-  const { later, now } = settle(() => stage.tell("view", { ...stage.chosen, wrong: stage.view.wrong, answer: stage.data.answer }), 120);
-  stage.report = later;
-  onPressOutside(root, now); // it may be on a link: on the next page Python no longer listens
+  const report = () => stage.tell("view", { ...stage.chosen, wrong: stage.view.wrong, answer: stage.data.answer });
+  [stage.report, stage.reportNow] = settle(report, 120);
   // Never disconnected: Streamlit calls the clean-up of an interrupted run while the views are still there.
   new ResizeObserver(() => stage.data && root.isConnected && paint(stage)).observe(root);
   stage.act = actions(stage);
@@ -38,8 +37,8 @@ function build(root) {
   return stage;
 }
 
-// `later` calls `act` once, after a pause in the calls: arrow keys held down are one change to the server. `now` does not
-// wait for the pause to end.
+// Two functions. The first calls `act` once, after a pause in its calls: arrow keys held down are one change to the
+// server. The second ends the pause.
 function settle(act, milliseconds) {
   let timer = 0;
   const now = () => {
@@ -52,15 +51,7 @@ function settle(act, milliseconds) {
     clearTimeout(timer);
     timer = setTimeout(now, milliseconds);
   };
-  return { later, now };
-}
-
-// Calls `act` as soon as the pointer is pressed outside of the views. Not left to a clean-up: see above.
-function onPressOutside(root, act) {
-  document.addEventListener("pointerdown", function heard(event) {
-    if (!root.isConnected) document.removeEventListener("pointerdown", heard, true);
-    else if (!event.composedPath().includes(root)) act();
-  }, true);
+  return [later, now];
 }
 
 function take(stage, data) {
