@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.ui.help.documents import help_link
-from pages.ui.shared.entrypoint import GOTO, SHELL, configure
+from pages.ui.shared.entrypoint import GOTO, SHELL, configure, enter
 
 PAGES = {  # `url_path` names the document of a page too: docs/inspect.md
     "inspect": st.Page("pages/inspect.py", title="Inspect", url_path="inspect"),
@@ -29,6 +29,7 @@ HIDDEN = (
 )
 LINKED = {**PAGES, "help": HELP}
 page = st.navigation([*HIDDEN, *PAGES.values()], position="top")
+enter(page.url_path)
 configure()
 st.session_state[SHELL] = True
 

@@ -92,33 +92,40 @@ def results(run: Run, settings: ReportSettings) -> Results:
     if run.answers.empty:
         message = f"{run.folder} has no answers to report. Resume the run."
         raise InvalidInput(message)
-    thresholds = settings.thresholds or measure(run.manifest.request.quality).thresholds
-    answers = AnswerSet(
-        run=run,
-        rows=np.arange(len(run.answers)),
-        thresholds=thresholds,
-        settings=Settings(alignment=settings.alignment),
-        reader=keeping(),
-    )
+    answers = answers_of(run, settings)
     return Results(
         run=run,
         settings=settings,
-        thresholds=thresholds,
-        reported=tuple(_reported(answers, settings)),
+        thresholds=answers.thresholds,
+        reported=tuple(
+            Reported(view=view, seen=view.seen(answers, choices)) for view, choices in choices_of(answers, settings)
+        ),
     )
 
 
-def _reported(answers: AnswerSet, settings: ReportSettings) -> Iterator[Reported[Any, Any]]:
+def answers_of(run: Run, settings: ReportSettings) -> AnswerSet:
+    """All answers of a run, as a report reads them."""
+    return AnswerSet(
+        run=run,
+        rows=np.arange(len(run.answers)),
+        thresholds=settings.thresholds or measure(run.manifest.request.quality).thresholds,
+        settings=Settings(alignment=settings.alignment),
+        reader=keeping(),
+    )
+
+
+def choices_of(answers: AnswerSet, settings: ReportSettings) -> Iterator[tuple[View[Any, Any], Any]]:
+    """Each view with each of the choices that a report shows it under; nothing of it is computed."""
     chosen: Any = {"tokens": settings.tokens, "seed": settings.seed}
     of_attention = Choices(layer=_layer(answers.run, settings.layer), k=settings.k, **chosen)
     yield from _shown(answer_sets.VIEWS, answers, of_attention)
     yield from _shown(OF_METHODS, answers, replace(methods.usual(answers.run), seed=settings.seed))
 
 
-def _shown(views: Iterable[View[C, Any]], answers: AnswerSet, choices: C) -> Iterator[Reported[C, Any]]:
+def _shown(views: Iterable[View[C, Any]], answers: AnswerSet, choices: C) -> Iterator[tuple[View[C, Any], C]]:
     for view in views:
         for shown in view.reported(answers, choices):
-            yield Reported(view=view, seen=view.seen(answers, shown))
+            yield view, shown
 
 
 def _layer(run: Run, chosen: int | None) -> int:

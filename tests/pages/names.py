@@ -7,6 +7,7 @@ A sentence names one
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -130,43 +131,60 @@ def _pressed(code: str) -> frozenset[str]:
 
 
 def _reaching(tree: ast.Module) -> Iterator[str]:
+    meant = _meanings(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and _last(node.func) in _BUTTONS:
             given = [keyword.value for keyword in node.keywords if keyword.arg in {"label", "title"}]
             for label in [*node.args[:1], *given]:
-                yield from _given(label, tree, depth=3)
+                yield from _given(label, meant, depth=3)
 
 
-def _given(value: ast.expr, tree: ast.Module, *, depth: int) -> Iterator[str]:
+_Meanings = Mapping[str, list[ast.expr]]
+
+
+def _given(value: ast.expr, meant: _Meanings, *, depth: int) -> Iterator[str]:
     for node in ast.walk(value):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
         elif isinstance(node, ast.JoinedStr):
             yield _joined(node)
         elif isinstance(node, ast.Name) and depth:
-            for one in _values(node.id, tree):
-                yield from _given(one, tree, depth=depth - 1)
+            for one in meant.get(node.id, ()):
+                yield from _given(one, meant, depth=depth - 1)
 
 
-def _values(name: str, tree: ast.Module) -> Iterator[ast.expr]:
-    """What a name stands for: what is assigned to it, looped over, returned by it, or passed to it as a parameter."""
-    for node in ast.walk(tree):
+def _meanings(tree: ast.Module) -> _Meanings:
+    """What names stand for: what is assigned to them, looped over, returned by them, or passed as parameters."""
+    found: dict[str, list[ast.expr]] = defaultdict(list)
+    nodes = list(ast.walk(tree))
+    calls: dict[str, list[ast.Call]] = defaultdict(list)
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+            calls[_last(node.func)].append(node)
+    for node in nodes:
         match node:
             case ast.Assign(targets=[target], value=value) | ast.For(target=target, iter=value):
-                yield from [value] if name in _bound(target) else []
-            case ast.AnnAssign(target=target, value=ast.expr() as value) if name in _bound(target):
-                yield value
-            case ast.FunctionDef() if node.name == name:
-                yield from (one.value for one in ast.walk(node) if isinstance(one, ast.Return) and one.value)
+                _mean(found, _bound(target), [value])
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                _mean(found, _bound(target), [value])
             case ast.FunctionDef():
-                yield from _passed(name, node, tree)
+                _mean(
+                    found,
+                    {node.name},
+                    [one.value for one in ast.walk(node) if isinstance(one, ast.Return) and one.value],
+                )
+                for place, parameter in enumerate(node.args.args):
+                    _mean(
+                        found,
+                        {parameter.arg},
+                        [one for call in calls[node.name] for one in call.args[place : place + 1]],
+                    )
+    return found
 
 
-def _passed(name: str, function: ast.FunctionDef, tree: ast.Module) -> Iterator[ast.expr]:
-    parameters = [one.arg for one in function.args.args]
-    for call in ast.walk(tree) if name in parameters else ():
-        if isinstance(call, ast.Call) and _last(call.func) == function.name:
-            yield from call.args[parameters.index(name) :][:1]
+def _mean(found: dict[str, list[ast.expr]], names_: set[str], values: list[ast.expr]) -> None:
+    for name in names_:
+        found[name] += values
 
 
 def _bound(target: ast.expr) -> set[str]:

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
 from pages.ui.host import hosting
 from pages.ui.host.store import session, store
 
 SHELL, GOTO = "_shell", "goto"
-
+_PAGE = "_page"
 
 _STYLE = Path(__file__).with_name("page.css")
 
@@ -35,3 +36,19 @@ def require_shell(url_path: str) -> None:
     if not st.session_state.get(SHELL):
         configure()
         st.switch_page("app.py", query_params={**st.query_params.to_dict(), GOTO: url_path})
+
+
+def enter(url_path: str) -> None:
+    """Note which page is shown; where it is another one, drop what fragments of the page before ask for.
+
+    Streamlit knows these fragments until this run has ended, and serves their requests after it. Then their callbacks
+    write to the URL of this page; and the browser takes a request sent from the page before for a return to it, and
+    removes all that this page has drawn.
+    """
+    if st.session_state.get(_PAGE) == url_path:
+        return
+    st.session_state[_PAGE] = url_path
+    if (context := get_script_run_ctx()) is not None and context.script_requests is not None:
+        context.fragment_storage.clear()  # from now on their requests are refused
+        context.script_requests.request_rerun(RerunData())  # this one replaces those that are waiting,
+        context.script_requests.on_scriptrunner_yield()  # and counts as served

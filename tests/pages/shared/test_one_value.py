@@ -1,7 +1,7 @@
 """One quantity of one run has one value, on every page, in the report and in the command line."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from analysis.answer_sets.outcomes import outcomes
 from analysis.calibration import share_at
 from analysis.methods.comparison import ALL, RAUQ, WITHIN, name_of
 from analysis.methods.tables import ranking_table
-from analysis.report.results import ReportSettings, results
+from analysis.report.results import ReportSettings, answers_of, choices_of
 from analysis.runs.library import bundled_folder
 from analysis.views import answer_sets
 from analysis.views.answer_set import AnswerSet, Choices
@@ -33,8 +33,9 @@ class Shown:
     """What the places show of the bundled run: its pages, its report, its table in Inspect, and the command line."""
 
     answers: AnswerSet
-    report: Any
+    report: AnswerSet
     inspect: Any
+    computed: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def run(self):
@@ -48,9 +49,15 @@ class Shown:
         return cache.seen(view, self.answers, replace(choices, **changes)).result
 
     def in_report(self, view, **choices):
-        """What the report shows of a view under these choices."""
-        each = self.report.of(view)
-        return next(one.result for one in each if all(getattr(one.choices, name) == choices[name] for name in choices))
+        """What the report shows of a view under the first of its choices that have these."""
+        return next(self.each_in_report(view, **choices))
+
+    def each_in_report(self, view, **choices):
+        for one, shown in choices_of(self.report, ReportSettings()):
+            if one is view and all(getattr(shown, name) == choices[name] for name in choices):
+                if (key := (view.id, shown)) not in self.computed:
+                    self.computed[key] = view.seen(self.report, shown).result
+                yield self.computed[key]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +67,7 @@ def shown():
         run=run, rows=np.arange(len(run.answers)), thresholds=cache.usual_thresholds(run), reader=READER
     )
     table = next(one for one in load_scores() if one.model == run.answerer.name)
-    return Shown(answers=answers, report=results(run, ReportSettings()), inspect=table)
+    return Shown(answers=answers, report=answers_of(run, ReportSettings()), inspect=table)
 
 
 def of_rauq(found, group=ALL):
@@ -117,7 +124,7 @@ def of_ablations(tables):
 
 
 def ablations_of_report(shown):
-    return [one.result for one in shown.report.of(ABLATIONS)]
+    return list(shown.each_in_report(ABLATIONS))
 
 
 def ablations_of_page(shown):

@@ -196,6 +196,8 @@ def test_offline_mode_is_respected(monkeypatch):
 
 @pytest.mark.usefixtures("no_hub")
 @pytest.mark.parametrize("name", ["", "a/b/c", "no such name", "x" * 300, "/no/such/folder", "nul\0", "../llama"])
-def test_an_invalid_model_name_is_refused(name):
+def test_an_invalid_model_name_is_refused(name, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")  # beside it there is no folder of any name
     with pytest.raises(ModelNotFound, match=r"Folder .* not found"):
         load_model(name)

@@ -28,7 +28,8 @@ function build(root) {
   const part = (name) => root.querySelector(`.${name}`);
   const stage = { root, part, data: null, view: null, buttons: [], drawn: {} };
   // Everything in one report: of two reports under way, the later one must not undo the earlier one.
-  stage.report = settle(() => stage.tell("view", { ...stage.chosen, wrong: stage.view.wrong, answer: stage.data.answer }), 120);
+  const report = () => stage.tell("view", { ...stage.chosen, wrong: stage.view.wrong, answer: stage.data.answer });
+  [stage.report, stage.reportNow] = settle(report, 120);
   // Never disconnected: Streamlit calls the clean-up of an interrupted run while the views are still there.
   new ResizeObserver(() => stage.data && root.isConnected && paint(stage)).observe(root);
   stage.act = actions(stage);
@@ -36,13 +37,21 @@ function build(root) {
   return stage;
 }
 
-// Calls `act` once, after a pause in the calls: arrow keys held down are one change to the server.
+// Two functions. The first calls `act` once, after a pause in its calls: arrow keys held down are one change to the
+// server. The second ends the pause.
 function settle(act, milliseconds) {
   let timer = 0;
-  return () => {
+  const now = () => {
+    if (timer === 0) return;
     clearTimeout(timer);
-    timer = setTimeout(act, milliseconds);
+    timer = 0;
+    act();
   };
+  const later = () => {
+    clearTimeout(timer);
+    timer = setTimeout(now, milliseconds);
+  };
+  return [later, now];
 }
 
 function take(stage, data) {

@@ -28,6 +28,7 @@ export function wire(stage) {
     stage.root.focus({ preventScroll: true }); // the button has hidden itself
   });
   on(stage.root, "keydown", (event) => pressed(stage, event));
+  on(document, "pointerdown", () => stage.root.isConnected && stage.reportNow()); // on a link: Python hears of it in time
   onNumber(stage, "layer-input", (asked) => ({ layer: nearest(stage.data.layers, asked) }));
   onNumber(stage, "head-input", (asked) => ({ layer: stage.view.layer, head: clamp(Math.round(asked), 0, stage.data.numHeads - 1) }));
   onCells(stage, part("layer-head"), {
