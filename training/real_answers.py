@@ -162,7 +162,9 @@ def record(wanted: Sequence[Chosen]) -> tuple[Recorded, ...]:
         ModelNotFound: a model is not on this machine.
         RuntimeError: an answer is not the one that was chosen.
     """
-    models = {name: rauq.load_model(name) for name in dict.fromkeys(chosen.model for chosen in wanted)}
+    models = {
+        name: rauq.load_model(name, engine="transformers") for name in dict.fromkeys(chosen.model for chosen in wanted)
+    }
     return tuple(_one(models[chosen.model], chosen) for chosen in wanted)
 
 

@@ -15,6 +15,7 @@ from analysis.questions import clusters_of
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
 from benchmarks.support.recording import tell
+from rauq.checkpoints.kinds import TRANSFORMERS
 from rauq.model.language_model import LanguageModel
 from rauq.model.loading import load_model
 from rauq.scoring.empty import as_question
@@ -107,7 +108,7 @@ def read_answers(model: str, *, per_family: int = 100, by_a_model: int = BY_A_MO
         PARAPHRASES: _items([pair for pair in pairs if pair.paraphrased]),
         f"answers of {other}": answers_of(other, by_a_model),
     }
-    lm = load_model(model)
+    lm = load_model(model, engine=TRANSFORMERS)
     for name, items in kinds.items():
         tell(f"{model} reads {len(items)} answers: {name}")
         yield Answers(model=model, name=name, read=tuple(read_items(lm, items)))
@@ -147,7 +148,7 @@ def _bundled_answers() -> dict[str, str]:
 
 
 def _generated(model: str, examples: Sequence[Example]) -> dict[str, str]:
-    lm = load_model(model)
+    lm = load_model(model, engine=TRANSFORMERS)
     prompts = [prompt_for(lm, example.question) for example in examples]
     found = lm.generate_batch(prompts, batch_size=_BATCH, max_new_tokens=_LONGEST)
     return {
