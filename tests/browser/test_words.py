@@ -4,8 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from pages.ui.shared.words import WORDS, words_in
+from tests.browser.fields import at
 from tests.browser.inspecting import rested
-from tests.browser.test_typing import at
 
 HEIGHT = 900
 EXPLANATIONS = {word.explanation for word in WORDS}
