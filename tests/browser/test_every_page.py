@@ -1,41 +1,54 @@
-"""What holds on every page, each opened once: its document, its explained words, the focus, and small windows."""
+"""What holds on every page, each opened once: document, explained words, what opens, focus, fields, small windows."""
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from benchmarks.support.browser import wait_until_idle
-from tests.browser.chromium import PROJECTOR
-from tests.browser.test_typing import at
+from tests.browser.chromium import DESKTOP, PROJECTOR
+from tests.browser.fields import at, try_a_new_run, try_behind_choices, untried, walk
+from tests.browser.test_popovers import popovers_of_navigation, try_popovers
 
 ZOOMED = {"width": 720, "height": 450}  # 200 % zoom halves the window
 DOCUMENTED = ("inspect", "compare", "answer_sets", "methods", "runs", "learn", "evidence")
 EXPLAINED = ("answer_sets", "methods", "runs", "evidence", "compare")
-BY_KEYBOARD = ("answer_sets", "methods", "runs", "runs?view=new", "evidence")
+NEW_RUN = "runs?view=new"
+BY_KEYBOARD = ("answer_sets", "methods", "runs", NEW_RUN, "evidence")
 PROJECTED = (
     *("inspect", "compare", "answer_sets", "methods", "methods?view=alpha", "methods?view=rejection", "runs"),
-    *("runs?view=new", "evidence"),
+    *(NEW_RUN, "evidence"),
 )
 WITH_CHOICES = ("methods", "answer_sets?view=gap")
 IN_ROWS = ("answer_sets?view=further", "answer_sets?view=bins")  # choices of which one begins or ends a row
 PATHS = tuple(dict.fromkeys((*DOCUMENTED, *EXPLAINED, *BY_KEYBOARD, *PROJECTED, *WITH_CHOICES, *IN_ROWS)))
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_of_every_page(page, server, path):
-    at(page, f"{server}/{path}")
+def test_of_every_page(page, server, tmp_path):
+    at(page, server)
+    navigation = [link.get_attribute("href") for link in page.get_by_test_id("stTopNavLink").all()]
+    assert [address.removeprefix(f"{server}/") for address in navigation] == list(DOCUMENTED)
+    popovers, fields, opened = set(), set(), set()
     checks = {
         links_to_its_document: DOCUMENTED,
         explains_its_words_at_a_question_mark: EXPLAINED,
+        lambda page: try_popovers(page, popovers): DOCUMENTED,
         marks_what_has_the_focus: BY_KEYBOARD,
+        lambda page: walk(page, fields, opened): DOCUMENTED,
+        lambda page: try_a_new_run(page, fields, opened): (NEW_RUN,),
         cuts_no_name_on_a_projector: PROJECTED,
         frames_every_choice: IN_ROWS,
         shows_every_choice_of_a_row: WITH_CHOICES,
     }
-    for check, paths in checks.items():
-        if path in paths:
-            check(page)
+    for path in PATHS:
+        page.set_viewport_size(DESKTOP)
+        at(page, f"{server}/{path}")
+        for check, paths in checks.items():
+            if path in paths:
+                check(page)
+    page.set_viewport_size(DESKTOP)
+    assert len(popovers) == popovers_of_navigation(), sorted(popovers)
+    try_behind_choices(page, server, fields, opened, tmp_path)
+    assert untried(fields) == []
 
 
 # Its document.

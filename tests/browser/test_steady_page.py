@@ -3,8 +3,8 @@
 from playwright.sync_api import expect
 
 from benchmarks.support.browser import wait_until_idle
+from tests.browser.fields import at
 from tests.browser.inspecting import rested
-from tests.browser.test_typing import at
 
 # The least opacity of what waits for the script, from now on, in every frame.
 WATCH = """() => {

@@ -4,10 +4,10 @@ import pytest
 from playwright.sync_api import expect
 
 from pages.ui.shared.words import WORDS, words_in
+from tests.browser.fields import at
 from tests.browser.inspecting import rested
-from tests.browser.test_typing import at
 
-HEIGHT = 900
+WIDTHS, HEIGHT = (1440, 1024), 900  # the first is that of every new page
 EXPLANATIONS = {word.explanation for word in WORDS}
 SHOWN = "word => word.shadowRoot.querySelector('[popover]').matches(':popover-open')"
 BOX = """word => {
@@ -24,27 +24,33 @@ def is_shown(word):
 
 
 @pytest.mark.parametrize("path", ["learn", "learn?step=6", "inspect"])
-@pytest.mark.parametrize("width", [1440, 1024])
-def test_a_word_in_a_text_of_the_app_is_explained_by_every_means(page, server, path, width):
-    page.set_viewport_size({"width": width, "height": HEIGHT})
+def test_a_word_in_a_text_of_the_app_is_explained_by_every_means(page, server, path):
     at(page, f"{server}/{path}")
     words = page.locator(".term").filter(visible=True)
     expect(words.first).to_be_visible()
     for word in words.all():
-        word.hover()
-        assert is_shown(word)
-        box = word.evaluate(BOX)
-        assert 0 <= box["left"] < box["right"] <= width
-        assert 0 <= box["top"] < box["bottom"] <= HEIGHT
-        assert box["isBeside"]
-        assert box["text"] == word.get_attribute("aria-description")
-        page.mouse.move(2, 2)
-        assert not is_shown(word)
+        is_explained_by_the_pointer(word, WIDTHS[0])
         word.focus()
         assert is_shown(word)
         assert word.get_attribute("aria-description") in EXPLANATIONS
         page.keyboard.press("Escape")
         assert not is_shown(word)
+    page.set_viewport_size({"width": WIDTHS[1], "height": HEIGHT})
+    for word in words.all():
+        is_explained_by_the_pointer(word, WIDTHS[1])
+
+
+def is_explained_by_the_pointer(word, width):
+    """Its sentence is beside it and inside the window, and goes with the pointer."""
+    word.hover()
+    assert is_shown(word)
+    box = word.evaluate(BOX)
+    assert 0 <= box["left"] < box["right"] <= width
+    assert 0 <= box["top"] < box["bottom"] <= HEIGHT
+    assert box["isBeside"]
+    assert box["text"] == word.get_attribute("aria-description")
+    word.page.mouse.move(2, 2)
+    assert not is_shown(word)
 
 
 # The parts of Inspect with texts of the app. Left out of them: what can hold nothing that has a focus of its own.

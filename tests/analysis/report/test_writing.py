@@ -74,8 +74,16 @@ def figures(found):
 
 
 @pytest.fixture(scope="module")
-def page(run, tmp_path_factory):
-    return write_report(run, tmp_path_factory.mktemp("report"), QUICK).page
+def page(run, found, tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writing, "results", lambda *_: found)  # the same once more takes seconds
+        return write_report(run, tmp_path_factory.mktemp("report"), QUICK).page
+
+
+@pytest.fixture
+def without_methods(monkeypatch):
+    """Reports without the views of methods: they take seconds, and are not looked at."""
+    monkeypatch.setattr("analysis.report.results.OF_METHODS", ())
 
 
 def one(found, view):
@@ -200,16 +208,17 @@ def test_every_run_has_a_report(tmp_path, quality, lengths, tokens):
         assert not any("nan" in cell for row in rows_of_cells(table.shown) for cell in row)
 
 
-def test_of_hundreds_of_groups_the_largest_have_rows(tmp_path, monkeypatch):
+@pytest.mark.usefixtures("without_methods")
+def test_of_hundreds_of_groups_the_largest_have_rows(tmp_path):
     groups = tuple(f"g{number}" for number in range(60))
     run = made_run(tmp_path / "run", quality=[1.0, 0.0] * 30, groups=groups)
-    monkeypatch.setattr("analysis.report.results.OF_METHODS", ())  # seconds, and not looked at
     tables = {table.name: table for table in report_tables(results(run, QUICK))}
     summary, agreement = tables["summary"], tables["agreement"]
     assert (len(summary.frame), len(agreement.frame.columns)) == (21, 22)
     assert summary.caption.endswith("Only the 20 largest of 60 groups are shown.")
 
 
+@pytest.mark.usefixtures("without_methods")
 def test_settings_determine_the_results(run, found):
     assert (found.of(BEST)[0].choices.layer, found.thresholds) == (3, Thresholds())
     other = results(run, replace(QUICK, layer=0, thresholds=Thresholds(0.4, 0.4), tokens="fact", k=2))
@@ -220,6 +229,7 @@ def test_settings_determine_the_results(run, found):
         results(run, ReportSettings(layer=9))
 
 
+@pytest.mark.usefixtures("without_methods")
 def test_heads_are_counted_as_they_were_stored_and_it_is_said_where_they_were_not(tmp_path):
     folder = made_run(tmp_path / "run", quality=[1.0, 0.0] * 4).folder
     change_arrays(folder, 0, lambda arrays: arrays | {"picks": np.full_like(arrays["picks"], 2)})
