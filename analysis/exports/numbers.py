@@ -46,6 +46,7 @@ class TokenNumbers(NamedTuple):
     contribution: float
     marked_wrong: bool
     model: str
+    engine: str
     layer: int | None
     head: int | None
     gives_score: bool
@@ -120,6 +121,7 @@ def _origin(trace: Trace, score: Score) -> tuple[object, ...]:
     settings, shown = score.settings, shown_head(score) if _has_head(score) else None
     return (
         trace.model,
+        trace.engine,
         None if shown is None else shown.layer,
         None if shown is None else shown.head,
         shown is not None and score.shown is None,

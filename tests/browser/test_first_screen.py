@@ -75,9 +75,9 @@ def test_another_head_moves_the_whole_picture_and_one_click_leads_back(page, ser
     shown = page.locator(".shown-what")
     expect(shown).to_have_text(f"L{gives[1:]}, which gives the score")
     expect(page.locator(".finding .detail")).to_contain_text(f"The score comes from {gives}.")
-    page.get_by_role("button", name="which separates answers best").click()
+    page.get_by_role("button", name="which separates answers best of the selected heads").click()
     expect(shown).to_have_text(
-        re.compile(r"^Layer 20, head 1, which separates answers best .*: not the one that gives")
+        re.compile(r"^Layer 20, head 1, which separates answers best of the selected heads .*: not the one that gives")
     )
     expect(page.locator(".finding .detail")).to_contain_text(
         f"Layer 20, head 1: not the one that gives the score, which is {gives}."

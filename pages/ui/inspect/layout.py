@@ -131,9 +131,10 @@ def _say_earlier(request: Request, shown: Trace) -> None:
 
 
 def _say_other(request: Request, shown: Trace) -> None:
-    """Say that the answer below is of another prompt, or not the pasted one, where the form asks for another."""
+    """Say that the answer below is of another prompt or engine, or not the pasted one, where the form asks so."""
     is_pasting = request.answer is not None
     is_other = is_pasting and request.answer != printable(shown.answer)
+    is_other |= request.model.engine is not None and not shown.engine.startswith(request.model.engine)
     if request.prompt.strip() and (is_other or request.prompt != printable(shown.prompt)):
         earlier = shortened(running(printable(shown.prompt)), longest=_LONGEST_PROMPT)
         st.text(f"Below is the earlier answer to “{earlier}”, until you press {task_name(request)}.")

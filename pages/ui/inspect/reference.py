@@ -19,6 +19,7 @@ from pages.ui.host import cache, runs
 from pages.ui.shared import url_state
 from pages.ui.shared.errors import message_text
 from pages.ui.shared.url_state import REFERENCE, RUN
+from rauq.checkpoints.kinds import LLAMA
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import amount, number, running
 from rauq.recorded.scores import WRITTEN, ReferenceScores, scores_of
@@ -114,7 +115,8 @@ def table(trace: Trace, score: Score) -> Reference | None:
     kept = scores_of(trace)
     if kept is None or resolve(score.settings, trace.kind) != resolve(Settings(), trace.kind):
         return None
-    return Reference(scores=kept, name="the table that came with the app")
+    made = ", made with transformers" if trace.engine.startswith(LLAMA) else ""
+    return Reference(scores=kept, name=f"the table that came with the app{made}")
 
 
 def settled(trace: Trace) -> "list[Listed]":

@@ -22,7 +22,7 @@ def table(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
-ORIGIN = ("model", "layer", "head", "gives_score", "scored_by", "alignment", "signal_name", "alpha", "units")
+ORIGIN = ("model", "engine", "layer", "head", "gives_score", "scored_by", "alignment", "signal_name", "alpha", "units")
 
 
 def column(text, name):
@@ -68,7 +68,7 @@ def test_every_row_names_what_its_numbers_are_of(trace, score, chosen):
     layer, head = chosen or (score.layer, int(score.heads[score.layers.index(score.layer)]))
     rows = table(numbers_csv(trace, show_head(trace, score, *(chosen or ()))))
     gives = "true" if chosen is None else "false"
-    named = ("made-up", str(layer), str(head), gives, "rauq", "predicting", "probability", "0.2")
+    named = ("made-up", "", str(layer), str(head), gives, "rauq", "predicting", "probability", "0.2")
     assert {tuple(row[name] for name in ORIGIN[:-1]) for row in rows} == {named}
     assert all("nats" in row["units"] for row in rows)
 

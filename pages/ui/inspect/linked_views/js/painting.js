@@ -10,7 +10,7 @@ import { palette } from "./charts/palette.js";
 import { drawOverview, drawTracks } from "./charts/tracks.js";
 import { aboutSelected, shortFacts, shownHead, titled } from "./numbers/facts.js";
 import { columnsOf } from "./numbers/scales.js";
-import { isHidden, opensAt } from "./numbers/tokens.js";
+import { isHidden } from "./numbers/tokens.js";
 import { paintFold, paintText } from "./text/answer.js";
 import { drawHeads, paintHeads } from "./text/heads_table.js";
 import { drawJudged } from "./text/verdict.js";
@@ -88,7 +88,7 @@ function paintShownHead(part, data, { layer, head }) {
   const isPicked = picked && (picked.head === head || picked.head < 0 || picked.five);
   const isScore = isPicked && data.scoreLayer === layer;
   const isBest = data.separates?.layer === layer && data.separates.head === head;
-  const separates = `separates answers best (ROC-AUC ${shown(data.separates?.auc, 2)})`;
+  const separates = `separates answers best of the selected heads (ROC-AUC ${shown(data.separates?.auc, 2)})`;
   const what = `Layer ${layer}, ${shownHead(data, { layer, head })}${isBest ? `, which ${separates}` : ""}`;
   const single = data.measure.name === "surprisal" ? "" : isScore ? (isBest ? " and gives the score" : ", which gives the score") : data.scoreLayer === null ? ". No single layer gives the score" : ": not the one that gives the score";
   explain(part("shown-what"), `${what}${single}`, data.words);
@@ -143,7 +143,7 @@ function paintBare({ buttons, part }) {
 
 function paintTokenBar({ part, data, view }) {
   const selected = view.token !== null;
-  const token = view.token ?? opensAt(data);
+  const token = view.token ?? data.collapseAt;
   const facts = data.live || token === null ? data.hint : `“${data.tokens[token].label}”: ${shortFacts(data, view, token)}`;
   if (part("token-facts").textContent !== facts) part("token-facts").textContent = facts;
   for (const button of ["mark", "branch", "whole"]) part(button).hidden = !selected;

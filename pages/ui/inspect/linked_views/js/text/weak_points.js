@@ -3,14 +3,13 @@
 import { make } from "../../../../shared/js/dom.js";
 import { on } from "../../../../shared/js/events.js";
 import { shown } from "../../../../shared/js/numbers.js";
-import { opensAt } from "../numbers/tokens.js";
 
 const MOST_CHIPS = 5;
 const NO_FAVOURITE = 0.2; // of probability: below, no token is one
 
 // The alternatives of the selected token, or of the largest collapse; a click continues the answer with one of them.
 export function drawWeak(holder, data, view, act) {
-  const token = view.token ?? opensAt(data);
+  const token = view.token ?? data.collapseAt;
   if (data.live || data.empty || token === null || token === undefined) return holder.replaceChildren();
   const { alternatives } = data.tokens[token];
   const place = data.weakPoints.indexOf(token);
