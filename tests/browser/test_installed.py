@@ -137,7 +137,16 @@ def test_the_wheel_adds_one_package_with_its_types(site):
     assert (site / "rauq" / "py.typed").exists()
     facts = Parser().parsestr((site / "rauq-0.1.0.dist-info" / "METADATA").read_text())
     assert (facts["Name"], facts["Requires-Python"]) == ("rauq", ">=3.11")
-    assert set(facts.get_all("Provides-Extra")) == {"adapters", "app", "data", "excel", "judges", "ray", "stores"}
+    assert set(facts.get_all("Provides-Extra")) == {
+        "adapters",
+        "app",
+        "data",
+        "excel",
+        "judges",
+        "llama",
+        "ray",
+        "stores",
+    }
 
 
 def test_every_import_of_the_wheel_is_in_it(site):

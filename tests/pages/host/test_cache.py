@@ -169,7 +169,7 @@ def test_another_kind_is_a_view_of_the_weights_that_are_loaded(library):
     assert model == models.if_loaded(instruct) == (models.if_loaded(FIRST), "instruct")
     assert models.inspect_model(instruct) == Known(vars(instruct))
     assert models.model(FIRST) is model[0]
-    assert library.calls == [("first", {"device": "auto", "dtype": "auto", "kind": None})]
+    assert library.calls == [("first", {"device": "auto", "dtype": "auto", "kind": None, "engine": None})]
 
 
 def test_views_of_a_model_share_its_weights_and_its_queue(tmp_path):
