@@ -62,13 +62,18 @@ class Recorder:
     _seen: dict[int, int] = field(default_factory=dict)
     _current: int = 0
     _has_rows: bool = False
+    _rows: np.ndarray = field(default_factory=lambda: np.empty((0, 1), np.intp))
+    _before: np.ndarray | None = None
     _columns: dict[int, np.ndarray] = field(default_factory=dict)
 
     def begin(self, tokens: Tokens) -> None:
         """The next step runs these tokens."""
         self.tokens, self.band, self.error = tokens, {}, None
         self._seen, self._columns = {}, {}
-        self._has_rows = bool(tokens.rows.any())
+        self._rows = tokens.rows.nonzero()[0][:, None]
+        self._has_rows = len(self._rows) > 0
+        before = tokens.positions[self._rows] < np.arange(self.offsets)  # no key is so far back
+        self._before = before if before.any() else None
 
     def watch(self, note: Callable[[Tensor], None] | None, operations: set[int]) -> None:
         """From now on, show all nodes of these operations to a function as well."""
@@ -149,12 +154,9 @@ class Recorder:
             self._watch(node)
 
     def _note_weights(self, node: Tensor) -> None:
-        assert self.tokens is not None  # noqa: S101 - a step runs
-        weights = array(node)[0]  # (H, n, T)
-        rows = self.tokens.rows.nonzero()[0]
-        band = weights[:, rows[:, None], self.current_columns()]
-        before = self.tokens.positions[rows, None] < np.arange(self.offsets)
-        band[:, before] = np.nan
+        band = array(node)[0][:, self._rows, self.current_columns()]  # of (H, n, T)
+        if self._before is not None:
+            band[:, self._before] = np.nan
         self.band[layer_of(node)] = band
 
 
