@@ -9,6 +9,7 @@ fast as transformers; the first token no later than 1.1 times; memory at most 1.
 import os
 import resource
 import time
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,8 @@ from benchmarks.support.processes import apart
 from benchmarks.support.recording import at_least, at_most, interval, measured, tell
 from benchmarks.support.server import ENVIRONMENT
 from rauq.checkpoints.named import file_of, find_named
+from rauq.llama_cpp.context import FLASH_AUTO, FLASH_OFF, Context, open_model, tokens_of
+from rauq.llama_cpp.library import CONTEXT_FIELDS, Struct, changed, find_library, load_library
 
 PROMPT, NEW_TOKENS, ROUNDS = 32, 96, 7
 LEAST_OF_ALONE, LEAST_TIMES, MOST_FIRST, MOST_MEMORY = 0.8, 2.0, 1.1, 1.1
@@ -80,38 +83,37 @@ def _by_engine(engine: str, threads: int) -> Speed:
     return Speed((len(times) - 1) / (times[-1] - times[0]), times[0], memory)
 
 
-def _alone(threads: int, *, flash: int) -> Speed:
-    """The same steps without this project: no callback, logits read as any program reads them."""
-    from rauq.llama_cpp.context import Context, open_model, tokens_of
-    from rauq.llama_cpp.library import find_library, load_library
+@dataclass(eq=False)
+class Alone(Context):
+    """llama.cpp without this project: nothing is called back, and flash attention is as `flash` says."""
 
+    flash: int = FLASH_OFF
+
+    def parameters(self) -> Struct:
+        """As those of the engine, but for these two."""
+        return changed(super().parameters(), CONTEXT_FIELDS, {"cb_eval": None, "flash_attn_type": self.flash})
+
+
+def _alone(threads: int, *, flash: int) -> Speed:
+    """The same steps by llama.cpp alone; logits are read, as any program reads them."""
     library = load_library(find_library())
     named: Any = find_named("smollm2")
-    context = Context(library, open_model(library, Path(file_of(named))), threads, lambda: False)
-    usual: Any = context._parameters  # noqa: SLF001 - the parameters of the engine, but for two
-
-    def parameters() -> Any:  # noqa: ANN401 - a struct of C
-        from rauq.llama_cpp.library import CONTEXT_FIELDS, changed
-
-        return changed(usual(), CONTEXT_FIELDS, {"cb_eval": None, "flash_attn_type": flash})
-
-    context._parameters = parameters  # type: ignore[method-assign]  # noqa: SLF001
-    context.begin(PROMPT + NEW_TOKENS, offsets=8)
+    context = Alone(library, open_model(library, file_of(named)), threads, lambda: False, flash=flash)
+    context.begin(PROMPT + NEW_TOKENS, offsets=1)
     begin, times, ids, seen = time.perf_counter(), list[float](), _prompt(), 0
     for _ in range(NEW_TOKENS):
         positions = seen + np.arange(len(ids))
         seen += len(ids)
-        context._decode(tokens_of(ids, positions, 0 * positions, positions == positions[-1]))  # noqa: SLF001
-        logits = context._logits(np.array([len(ids) - 1]))[0]  # noqa: SLF001
-        ids = [int(logits.argmax())]
+        logits, _, _ = context.feed(tokens_of(ids, positions, 0 * positions, positions == positions[-1]))
+        ids = [int(logits[0].argmax())]
         times.append(time.perf_counter() - begin)
     return Speed((len(times) - 1) / (times[-1] - times[0]), times[0], peak_of("self"))
 
 
 _WAYS = {
     OURS: partial(_by_engine, "llama.cpp"),
-    ALONE: partial(_alone, flash=0),
-    DEFAULTS: partial(_alone, flash=-1),
+    ALONE: partial(_alone, flash=FLASH_OFF),
+    DEFAULTS: partial(_alone, flash=FLASH_AUTO),
     TRANSFORMERS: partial(_by_engine, "transformers"),
 }
 

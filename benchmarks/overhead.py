@@ -32,7 +32,7 @@ from rauq.capture.extras import NOTHING, Kept
 from rauq.labels import number
 from rauq.methods.evaluate import evaluate
 from rauq.methods.table import METHODS
-from rauq.model.engine import TransformersEngine
+from rauq.model.engines.transformers_engine import TransformersEngine
 from rauq.trace.trace import NUM_BANDS, Extra, Trace
 
 PAIRS = 40

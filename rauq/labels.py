@@ -10,11 +10,14 @@ from bisect import bisect_left, bisect_right
 from codecs import getincrementaldecoder
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 SPACE, NEWLINE, TAB = "·", "↵", "⇥"
 _MARKS = {" ": SPACE, "\n": NEWLINE, "\t": TAB, "\r": "␍", "\x7f": "␡"}
 _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
+EngineName = Literal["transformers", "llama.cpp"]
+ENGINES: tuple[EngineName, ...] = get_args(EngineName)
+TRANSFORMERS, LLAMA = ENGINES
 FLOATS = ("F32", "F16", "BF16")  # GGUF's names of what is not quantised
 _UNSEEN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"}
 _JOINERS = {"\u200c", "\u200d"}  # Persian, Indic scripts and emoji are written with them
@@ -183,9 +186,6 @@ def size(num_bytes: int) -> str:
     return f"{num_bytes / unit:,.{int(unit > 1)}f} {name}"
 
 
-_LLAMA = "llama.cpp"
-
-
 def about_weights(quantisation: str, dtype: str, adapter: str, engine: str = "") -> str:
     """How the weights are quantised or stored in a GGUF file, what computes with them, and the adapter.
 
@@ -203,7 +203,7 @@ def _about_quantisation(quantisation: str, dtype: str, engine: str) -> str:
     stored = "stored" if quantisation in FLOATS else "quantised"
     computed = (
         f"{running(engine)} computes with them as they are"
-        if engine.startswith(_LLAMA)
+        if engine.startswith(LLAMA)
         else f"the computation is in {running(dtype)}"
     )
     return f"The weights are {stored} as {running(quantisation)} in a GGUF file; {computed}."

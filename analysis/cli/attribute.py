@@ -28,7 +28,7 @@ from analysis.attribution import (
     write_result,
 )
 from analysis.runs.opened import Run, open_run
-from analysis.runs.work import load_for, with_started_commit
+from analysis.runs.work import as_started, load_for
 from analysis.stats import Estimate, in_words
 from rauq.cli.commands import DONE, say
 from rauq.errors import InvalidInput
@@ -103,7 +103,7 @@ def _attribute_all(
 ) -> None:
     """Attribute the rows that are missing, and keep each at once."""
     say(f"Loading {run.manifest.request.model} ...")
-    lm = load_for(with_started_commit(run.manifest))
+    lm = load_for(as_started(run.manifest))
     estimate = seconds_expected(lm, run, request, rows)
     kept = f" ({len(done)} are there already)" if done else ""
     say(f"Answers to attribute: {len(rows)}{kept}. This takes about {_duration(estimate)}, judging by one pass.")

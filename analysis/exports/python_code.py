@@ -78,8 +78,11 @@ def _settings(trace: Trace, score: Score) -> str:
 def _model(trace: Trace) -> str:
     """Arguments of load_model; the embedded model and local folders have no revision to ask for."""
     has_commit = trace.model != "atlas" and trace.revision != "local"
-    revision = {"revision": trace.revision} if has_commit else {}
-    return f"{trace.model!r}, {_arguments(revision | {'kind': trace.kind})}"
+    chosen: dict[str, object] = {"revision": trace.revision} if has_commit else {}
+    chosen["kind"] = trace.kind
+    if trace.engine_name is not None:
+        chosen["engine"] = trace.engine_name
+    return f"{trace.model!r}, {_arguments(chosen)}"
 
 
 def _arguments(values: Mapping[str, object]) -> str:

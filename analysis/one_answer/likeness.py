@@ -1,8 +1,8 @@
 """Whether an answer is like those of a reference: only then does a share of correct answers there say much of it.
 
 That is not so for other scripts; for copies of the prompt, which are confident whether the prompt is right or not; and
-for longer written answers, whose largest surprisal is one of more tokens. Neither a loop nor the length of a generated
-answer is a reason: the shares of such answers hold as they are (record `likeness`).
+for longer written answers, whose largest surprisal is one of more tokens. A loop is no reason, nor is the length of a
+generated answer, up to what was measured: the shares of such answers hold (record `likeness`).
 """
 
 import unicodedata
@@ -16,6 +16,7 @@ from rauq.trace.trace import Trace
 
 COPIED_TOKENS = 8  # in a row, that the prompt has too: fewer are a name, or the words of a question
 MOST_COPIED = 0.5  # of an answer's tokens
+MOST_MEASURED = 128  # tokens of a generated answer: how long those are whose share was measured (record `likeness`)
 _SCRIPTS: Mapping[str, str] = MappingProxyType({"Cjk": "Chinese"})  # of the names in Unicode, those that are no word
 _RARE = 0.05  # of a reference's answers: scripts of fewer do not count
 
@@ -55,10 +56,12 @@ def copied_share(answer: Sequence[int], prompt: Sequence[int]) -> float:
 
 
 def _longer(answer: Trace, scores: ReferenceScores) -> str:
-    length = len(answer.answer_ids)
-    if not scores.written or scores.longest is None or length <= scores.longest:
+    length, longest = len(answer.answer_ids), scores.longest
+    if longest is None or length <= (longest if scores.written else max(longest, MOST_MEASURED)):
         return ""
-    return f"this answer is longer ({length} tokens) than all of these (at most {scores.longest})"
+    if scores.written or longest >= MOST_MEASURED:
+        return f"this answer is longer ({length} tokens) than all of these (at most {longest})"
+    return f"this answer has {length} tokens, and the share was compared with answers of at most {MOST_MEASURED}"
 
 
 def _written(answer: Trace, scores: ReferenceScores) -> str:

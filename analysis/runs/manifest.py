@@ -22,6 +22,7 @@ from pydantic import Field
 from analysis.runs.own import DetectorFile, MethodId, OwnId, OwnMethod, OwnQuality, row_of
 from analysis.typed_json import parsed
 from rauq.errors import InvalidInput, ModelNotFound, RunError
+from rauq.labels import EngineName
 from rauq.layout import ANALYSIS_COMMAND
 from rauq.trace.file import MOST_ANSWER_TOKENS, MOST_BANDS, MOST_EXTRAS, MOST_HEADS, MOST_LAYERS, MOST_VOCABULARY
 from rauq.trace.trace import Kind
@@ -71,7 +72,7 @@ class Request:
     device: str = "auto"
     device_map: Literal["auto"] | None = None
     dtype: str = "auto"
-    engine: Literal["transformers", "llama.cpp"] | None = None
+    engine: EngineName | None = None
     max_new_tokens: Annotated[int, Field(ge=1, le=MOST_ANSWER_TOKENS)] = 128
     stop: tuple[str, ...] | None = None
     chat: bool | None = None

@@ -23,6 +23,7 @@ from analysis.runs.files.tables import HEAVY, read_columns
 from analysis.runs.manifest import answers_path, extras_path
 from analysis.runs.opened import Run, Shard
 from rauq.errors import InvalidInput, RunError
+from rauq.labels import TRANSFORMERS
 from rauq.trace.parts import pieces_with_text
 from rauq.trace.trace import NUM_BANDS as ALL_BANDS
 from rauq.trace.trace import Alternative, Trace
@@ -198,7 +199,7 @@ def _trace(run: Run, row: int, heavy: dict[str, Any], arrays: Arrays, extras: di
         dtype=run.answerer.dtype,
         quantisation=run.answerer.quantisation,
         adapter=run.answerer.adapter,
-        engine=run.answerer.engine,
+        engine=run.answerer.engine or TRANSFORMERS,
         kind=run.answerer.kind,
         chat_applied=heavy["chat_applied"],
         stop_reason=run.answers["stop_reason"].iloc[row],

@@ -35,6 +35,7 @@ from analysis.runs.own import NOTHING_OWN, Own, check_given, load_detectors
 from analysis.runs.timings import Timing, add_timings
 from rauq.checkpoints.named import place_of
 from rauq.errors import RauqError, RunError
+from rauq.labels import ENGINES, TRANSFORMERS
 
 if TYPE_CHECKING:
     from rauq.arguments import Cancel
@@ -69,9 +70,18 @@ def started_commit(manifest: Manifest) -> str | None:
     return revision if _COMMIT.fullmatch(revision) else None
 
 
-def with_started_commit(manifest: Manifest) -> Request:
-    """What `load_for` has to load for a run: the commit that it was started with, for a branch may have moved since."""
-    return replace(manifest.request, revision=started_commit(manifest) or manifest.request.revision)
+def as_started(manifest: Manifest) -> Request:
+    """What `load_for` has to load for a run: the commit and the engine that it was started with.
+
+    A branch may have moved since, and another engine may be the usual one now.
+    """
+    request, answerer = manifest.request, manifest.answerer
+    engine = next((name for name in ENGINES if answerer and answerer.engine.startswith(name)), TRANSFORMERS)
+    return replace(
+        request,
+        revision=started_commit(manifest) or request.revision,
+        engine=engine if answerer else request.engine,
+    )
 
 
 def started(lm: "LanguageModel", request: Request) -> Started:
@@ -316,6 +326,6 @@ def evaluation_of(manifest: Manifest, own: Own = NOTHING_OWN) -> Evaluation:
     judges = load_judges(
         nli=request.nli, similarity=request.similarity, tagger=request.tagger, idf=request.idf, device=request.device
     )
-    lm = load_for(with_started_commit(manifest))
+    lm = load_for(as_started(manifest))
     judges = replace(judges, p_true=p_true_judge(lm, chat=request.chat), detectors=load_detectors(request.detectors))
     return Evaluation(lm=lm, request=request, judges=judges, own=own)

@@ -18,7 +18,7 @@ from analysis.datasets.example import Example
 from analysis.datasets.names import PLAIN, load
 from analysis.datasets.written_pairs import Pair, written_pairs
 from analysis.evidence.record import Cell, Record
-from analysis.one_answer.likeness import MOST_COPIED, copied_share, script_of
+from analysis.one_answer.likeness import MOST_COPIED, MOST_MEASURED, copied_share, script_of
 from analysis.quality.facts import judge_fact
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
@@ -39,7 +39,7 @@ from rauq.trace.trace import Trace
 QUESTIONS, OTHERS = 40, 2  # questions, and other sentences in their text
 MORE_WRITTEN = 3  # other sentences in a written answer
 ALONE, IN_OTHERS = 150, 200  # questions without a text: at greater length, and in languages with other scripts
-SHORT, LONG = 24, 128  # tokens of an answer, below a text and without, the limit that Inspect starts with
+SHORT, LONG = 24, MOST_MEASURED  # tokens of an answer, below a text and without
 COLUMNS = ("answers", "n", "stated", "correct", "low", "high")
 LONGER, LOOPS = "longer than all of the reference", "ends in a loop, in the reference"
 AROUND = "Good question. Let me think about it. {} I am quite sure of that. You can look it up in any encyclopedia."

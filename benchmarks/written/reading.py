@@ -15,7 +15,7 @@ from analysis.questions import clusters_of
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
 from benchmarks.support.recording import tell
-from rauq.checkpoints.kinds import TRANSFORMERS
+from rauq.labels import TRANSFORMERS
 from rauq.model.language_model import LanguageModel
 from rauq.model.loading import load_model
 from rauq.scoring.empty import as_question

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import NamedTuple, Protocol, get_args
 
 from rauq.errors import InvalidInput
 from rauq.trace.trace import Kind
@@ -16,9 +16,6 @@ DEVICES = (AUTO, "cpu", "cuda", "mps")  # besides cuda:N, one GPU of several
 BYTES_PER_PARAMETER = MappingProxyType({"float32": 4, "bfloat16": 2, "float16": 2})
 DTYPES = (AUTO, *BYTES_PER_PARAMETER)
 KINDS = (AUTO, *get_args(Kind))
-EngineName = Literal["transformers", "llama.cpp"]
-ENGINES: tuple[EngineName, ...] = get_args(EngineName)
-TRANSFORMERS, LLAMA = ENGINES
 BFLOAT16 = "bfloat16 (dtype='bfloat16' in Python, --dtype bfloat16 in a shell, Precision in the app)"
 
 

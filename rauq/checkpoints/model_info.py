@@ -7,24 +7,14 @@ from types import MappingProxyType
 from typing import Any
 
 from rauq.checkpoints.checkpoint import Checkpoint
-from rauq.checkpoints.engines import engine_for
-from rauq.checkpoints.kinds import (
-    BFLOAT16,
-    BYTES_PER_PARAMETER,
-    DTYPES,
-    LLAMA,
-    TRANSFORMERS,
-    EngineName,
-    KindAndReason,
-    check_kind,
-    kind_of,
-)
+from rauq.checkpoints.gguf.engines import Conditions, engine_for
+from rauq.checkpoints.kinds import BFLOAT16, BYTES_PER_PARAMETER, DTYPES, KindAndReason, check_kind, kind_of
 from rauq.checkpoints.loading import dtype_name, find_checkpoint, find_device, free_memory
 from rauq.checkpoints.memory import bytes_per_second
 from rauq.checkpoints.named import ATLAS, file_of, find_named, place_of
 from rauq.checkpoints.names import hub_ids, read_name
 from rauq.errors import InvalidInput, OutOfMemory
-from rauq.labels import FLOATS, number, size
+from rauq.labels import FLOATS, LLAMA, TRANSFORMERS, EngineName, number, size
 from rauq.llama_cpp.library import is_installed
 from rauq.trace.messages import option_names
 from rauq.trace.trace import Kind
@@ -137,7 +127,7 @@ def find_model_info(
 ) -> tuple[Checkpoint, ModelInfo]:
     """A model's checkpoint, and what is known of it; arguments and errors are those of `inspect_model`.
 
-    `others` are options that only transformers has (`rauq.checkpoints.engines.engine_for`).
+    `others` are options that only transformers has (`rauq.checkpoints.gguf.engines.Conditions`).
     """
     understood = read_name(name, revision=revision)
     name, revision = understood.source, understood.revision
@@ -150,8 +140,15 @@ def find_model_info(
         checkpoint = find_checkpoint(str(ATLAS) if embedded else place_of(name), revision=revision)
     asked, dtype = dtype, dtype_name(checkpoint, device=device, dtype="float32" if embedded else dtype)
     facts, dequantised = checkpoint.facts, _bytes_needed(checkpoint, dtype)
-    runs = engine_for(checkpoint, engine, on_cpu=place.type == "cpu", dtype=asked, num_bytes=dequantised, others=others)
-    by_llama = runs == LLAMA and facts is not None
+    conditions = Conditions(
+        source=checkpoint.source,
+        is_gguf=checkpoint.plan is not None,
+        has_adapter=checkpoint.adapter is not None,
+        on_cpu=place.type == "cpu",
+        dtype=asked,
+        others=others,
+    )
+    runs = engine_for(engine, conditions, num_bytes=dequantised)
     found = KindAndReason(kind, "your choice") if kind else kind_of(_names(name, checkpoint), checkpoint)
     text = checkpoint.config.get_text_config(decoder=True)
     return checkpoint, ModelInfo(
@@ -165,9 +162,9 @@ def find_model_info(
         parameters=checkpoint.parameters,
         device=str(place),
         dtype=dtype,
-        bytes_needed=facts.file_size if by_llama and facts else dequantised,
+        bytes_needed=facts.file_size if facts and runs == LLAMA else dequantised,
         bytes_free=free_memory(device),
-        bytes_cache=_bytes_cache(text, "float16" if by_llama else dtype, tokens),
+        bytes_cache=_bytes_cache(text, "float16" if runs == LLAMA else dtype, tokens),
         engine=runs,
         engines=_engines(checkpoint, dequantised) if place.type == "cpu" else (),
         quantisation=facts.quantisation if facts else None,

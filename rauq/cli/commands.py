@@ -9,10 +9,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from rauq.checkpoints.kinds import AUTO, DTYPES, ENGINES, KINDS
+from rauq.checkpoints.kinds import AUTO, DTYPES, KINDS
 from rauq.checkpoints.names import ModelName, read_name
 from rauq.errors import InvalidInput, RauqError
-from rauq.labels import running
+from rauq.labels import ENGINES, running
 from rauq.scoring.declaration import Heads, Layers, Setting, Share, declared
 from rauq.scoring.settings import Settings
 

@@ -4,10 +4,7 @@ A fault of a file or of the library ends this process alone. What llama.cpp writ
 """
 
 import os
-import sys
 import threading
-import traceback
-from dataclasses import asdict
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, BinaryIO
@@ -26,14 +23,10 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Serve requests from the standard input until it ends."""
-    requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    # A reader of its own: Python aborts at its end if another thread still waits for the standard input.
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what the library prints must not stand among the replies
-    try:
-        _serve(requests, replies)
-    except Exception:  # noqa: BLE001 - the parent is told by the last lines, whatever it was
-        traceback.print_exc()
-        sys.stderr.flush()
-        os._exit(1)  # another thread still reads requests, which an ordinary end would wait for
+    _serve(requests, replies)
 
 
 def _serve(requests: BinaryIO, replies: BinaryIO) -> None:
@@ -84,7 +77,7 @@ class _Worker:
         self.context = Context(
             library, model, threads, self.cancelled.is_set, full_window=full_window, half_cache=half_cache
         )
-        return Message({"engine": name_of(library.path), **asdict(self.context.about())})
+        return Message({"engine": name_of(library.path), "vocab_size": self.context.vocab_size})
 
     def _begin(self, *, cells: int, offsets: int) -> Message:
         self._opened.begin(cells, offsets=offsets)

@@ -15,20 +15,11 @@ from rauq.llama_cpp.recording import Recorder, Tokens, stacked
 from rauq.llama_cpp.tensors import FLOAT16, FLOAT32
 
 MOST_SEQUENCES = 64
-FLASH_OFF = 0
+FLASH_AUTO, FLASH_OFF = -1, 0
 _CELLS = 256  # the cache grows by so many at least
 _ROWS = 64  # rows captured at a time: (heads, rows, cells) is the largest tensor that is read
 _PROMPT = 512  # tokens run at a time where nothing is captured
 _ABORTED, _NO_ROOM = 2, 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class About:
-    """What a file says of its model, as llama.cpp reads it."""
-
-    num_layers: int
-    vocab_size: int
-    context_length: int
 
 
 @dataclass(eq=False)
@@ -70,7 +61,7 @@ class Context:
         self.num_cells = -(-cells // _CELLS) * _CELLS
         self.recorder = Recorder(self.library, MOST_SEQUENCES, self.num_cells, offsets)
         call = self.library.call
-        self.handle = call["llama_init_from_model"](self.model, self._parameters())
+        self.handle = call["llama_init_from_model"](self.model, self.parameters())
         if not self.handle:
             message = f"llama.cpp has no memory for {self.num_cells:,} tokens. Shorten the prompt or the answer."
             raise OutOfMemory(message)
@@ -120,15 +111,6 @@ class Context:
         call = self.library.call
         return int(call["llama_vocab_n_tokens"](call["llama_model_get_vocab"](self.model)))
 
-    def about(self) -> About:
-        """What the model is."""
-        call = self.library.call
-        return About(
-            num_layers=call["llama_model_n_layer"](self.model),
-            vocab_size=self.vocab_size,
-            context_length=call["llama_model_n_ctx_train"](self.model),
-        )
-
     def tokenize(self, text: str) -> list[int]:
         """The ids that llama.cpp's own tokenizer gives; marks of the chat are read as such."""
         call, raw = self.library.call, text.encode()
@@ -137,7 +119,8 @@ class Context:
         count = call["llama_tokenize"](vocabulary, raw, len(raw), found, len(found), False, True)  # noqa: FBT003 - C
         return list(found[:count])
 
-    def _parameters(self) -> Struct:
+    def parameters(self) -> Struct:
+        """What the context is made with."""
         self._on_node = NodeCallback(self.recorder.callback())  # which has to live as long as the context
         return self.library.context_parameters(
             n_ctx=self.num_cells,

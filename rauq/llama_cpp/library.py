@@ -10,7 +10,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -20,6 +20,7 @@ from rauq.errors import MissingPackage, UnsupportedModel
 
 VARIABLE = "RAUQ_LLAMA_LIB"
 TESTED = "xllamacpp 2026.10.11549"
+_DISTRIBUTIONS = MappingProxyType({"xllamacpp": "xllamacpp", "llama_cpp": "llama-cpp-python"})
 _PACKAGES = (("xllamacpp", "xllamacpp.abi3.so"), ("llama_cpp", "lib/libllama.so"), ("llama_cpp", "lib/libllama.dylib"))
 
 NodeCallback = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_bool, ctypes.c_void_p)
@@ -105,8 +106,6 @@ _FUNCTIONS: Mapping[str, tuple[Any, Sequence[Any]]] = MappingProxyType(
         "llama_free": (None, (_POINTER,)),
         "llama_model_free": (None, (_POINTER,)),
         "llama_model_get_vocab": (_POINTER, (_POINTER,)),
-        "llama_model_n_layer": (_I32, (_POINTER,)),
-        "llama_model_n_ctx_train": (_I32, (_POINTER,)),
         "llama_model_is_recurrent": (_BOOL, (_POINTER,)),
         "llama_model_is_hybrid": (_BOOL, (_POINTER,)),
         "llama_vocab_n_tokens": (_I32, (_POINTER,)),
@@ -179,13 +178,8 @@ def is_installed() -> bool:
 
 def name_of(path: Path) -> str:
     """What traces and messages call the library: its package with its version, or its file."""
-    for package in ("xllamacpp", "llama_cpp_python"):
-        try:
-            if path.parent.name in {package, "lib"}:
-                return f"{package} {version(package)}"
-        except PackageNotFoundError:
-            continue
-    return path.name
+    package = next((package for folder, package in _DISTRIBUTIONS.items() if folder in path.parts), "")
+    return f"{package} {version(package)}" if package else path.name
 
 
 def load_library(path: Path) -> Library:

@@ -34,6 +34,8 @@ class Process:
     def ask(self, do: str, *arrays: np.ndarray, cancel: Cancel | None = None, **options: Any) -> Message:
         """The reply to a request.
 
+        Where waiting is interrupted the process ends: its reply would be taken for that to the next request.
+
         Raises:
             EngineStopped: the process has ended.
             RauqError: what it raised.
@@ -44,6 +46,9 @@ class Process:
                 reply = receive(self._replies)
         except OSError:
             reply = None
+        except BaseException:
+            self.close()
+            raise
         if reply is None:
             raise self._ended()
         if "error" in reply.header:

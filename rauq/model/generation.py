@@ -19,7 +19,7 @@ from rauq.capture.session import CaptureSession
 from rauq.errors import InvalidInput, NonFiniteLogits
 from rauq.model.batches import refuse_one
 from rauq.model.context import Limits, ModelDescription, Prompt, PromptLike
-from rauq.model.engine import Ahead, Engine, Prefixes
+from rauq.model.engines.engine import Ahead, Engine, Prefixes
 from rauq.model.tokens import TextStream, Tokens
 from rauq.trace.extras import Wanted
 from rauq.trace.thinking import PROMPT_TOKENS, thinking_span

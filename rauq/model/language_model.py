@@ -30,7 +30,7 @@ from rauq.model.context import (
     limits_of,
     within_context,
 )
-from rauq.model.engine import Engine, Prefixes
+from rauq.model.engines.engine import Engine, Prefixes
 from rauq.model.generation import OnProgress, OnToken, Watch, watched
 from rauq.model.options import (
     AnswerOptions,

@@ -16,8 +16,8 @@ from rauq.checkpoints.store import default_store
 from rauq.errors import UnsupportedModel
 from rauq.llama_cpp.library import find_library
 from rauq.model.context import known_ends
+from rauq.model.engines.llama_engine import LlamaEngine, cpu_threads, random_ids
 from rauq.model.language_model import LanguageModel
-from rauq.model.llama import LlamaEngine, cpu_threads, random_ids
 from rauq.model.tokens import Tokens
 
 

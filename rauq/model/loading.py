@@ -16,15 +16,16 @@ from rauq.capture.recompute import attends_to_later_tokens
 from rauq.capture.session import StepwiseSession, TappedSession
 from rauq.checkpoints.adapters import adapters_of, is_prompt, prompt_refused
 from rauq.checkpoints.checkpoint import Checkpoint, fetched, in_folder
-from rauq.checkpoints.kinds import LLAMA, check_kind, kind_of
+from rauq.checkpoints.kinds import check_kind, kind_of
 from rauq.checkpoints.loading import context_length, load_weights, memory_errors, running_takes_less
 from rauq.checkpoints.model_info import EMBEDDED, find_model_info, refuse_if_too_large, takes_less
 from rauq.checkpoints.named import ATLAS
 from rauq.checkpoints.placement import DeviceMap, check_options, placed, read_offloaded_unmapped
 from rauq.checkpoints.quantization import check_quantization
 from rauq.errors import InvalidInput, RauqError, UnsupportedModel
+from rauq.labels import LLAMA
 from rauq.model.context import known_ends
-from rauq.model.engine import TransformersEngine
+from rauq.model.engines.transformers_engine import TransformersEngine
 from rauq.model.language_model import LanguageModel
 from rauq.model.llama_loading import load_llama
 from rauq.model.tokens import Tokens
@@ -66,7 +67,7 @@ def load_model(
         kind: base or instruct; None: by the paper's list, name and chat template (`rauq.checkpoints.kinds`).
         engine: transformers or llama.cpp, which runs GGUF files on the CPU, faster and in less memory, and captures no
             hidden states; None: llama.cpp for a GGUF file of more than 1 GB once dequantised, where it is installed and
-            nothing is asked for that it lacks (`rauq.checkpoints.engines`).
+            nothing is asked for that it lacks (`rauq.checkpoints.gguf.engines`).
         on_progress: Called with the bytes dequantised so far, and with those of all weights.
         cancel: Checked while a GGUF file is read and dequantised.
 

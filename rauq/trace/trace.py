@@ -18,7 +18,7 @@ import numpy as np
 
 from rauq.arguments import Sampling
 from rauq.errors import InvalidInput, NotCaptured
-from rauq.labels import shortened
+from rauq.labels import ENGINES, EngineName, shortened
 from rauq.trace import file
 from rauq.trace.attribution import Attribution
 from rauq.trace.file import ARRAYS
@@ -137,6 +137,15 @@ class Trace:
             object.__setattr__(self, name, _read_only(getattr(self, name)))
         extras = {name: _read_only(array) for name, array in self.extras.items()}
         object.__setattr__(self, "extras", MappingProxyType(extras))
+
+    @property
+    def engine_name(self) -> EngineName | None:
+        """The engine that `load_model` has to be asked for; None where there is no choice, or it is not known.
+
+        There is one for GGUF files, whose quantisation is written in capitals.
+        """
+        is_gguf = self.quantisation.isupper()
+        return next((name for name in ENGINES if is_gguf and self.engine.startswith(name)), None)
 
     def __repr__(self) -> str:
         """One line: which model's answer this is, how it begins, and how large it is."""

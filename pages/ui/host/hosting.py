@@ -16,10 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rauq import layout
-from rauq.checkpoints.kinds import EngineName
 from rauq.checkpoints.named import NAMED_MODELS, offered_models, place_of
 from rauq.errors import InvalidInput
-from rauq.labels import running
+from rauq.labels import EngineName, running
 from rauq.trace.trace import Kind
 
 HOSTED_VARIABLE, is_hosted = layout.HOSTED_VARIABLE, layout.is_hosted

@@ -19,9 +19,8 @@ from pages.ui.host import cache, runs
 from pages.ui.shared import url_state
 from pages.ui.shared.errors import message_text
 from pages.ui.shared.url_state import REFERENCE, RUN
-from rauq.checkpoints.kinds import LLAMA
 from rauq.errors import InvalidInput, RauqError
-from rauq.labels import amount, number, running
+from rauq.labels import LLAMA, amount, number, running
 from rauq.recorded.scores import WRITTEN, ReferenceScores, scores_of
 from rauq.scoring.report import was_given
 from rauq.scoring.score import Score

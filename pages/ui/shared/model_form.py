@@ -16,11 +16,11 @@ from pages.ui.host.hosting import MOST_TOKENS, ModelChoice
 from pages.ui.shared import answers, state
 from pages.ui.shared.errors import show_error
 from pages.ui.shared.state import ATLAS, AUTO, DEVICE, DTYPE, ENGINE, KIND, OTHER
-from rauq.checkpoints.kinds import DEVICES, DTYPES, ENGINES, KINDS, PRESETS
+from rauq.checkpoints.kinds import DEVICES, DTYPES, KINDS, PRESETS
 from rauq.checkpoints.named import NamedModel, find_named, get_model, received
 from rauq.checkpoints.names import read_name
 from rauq.errors import RauqError
-from rauq.labels import running, size
+from rauq.labels import ENGINES, running, size
 from rauq.llama_cpp.library import is_installed
 from rauq.trace.trace import Trace
 
@@ -216,12 +216,20 @@ def chosen_model() -> ModelChoice:
 
 
 def model_of(trace: Trace) -> ModelChoice:
-    """Return the model that a trace names: the form's choice if it fits, else the name with the trace's kind."""
-    for choice in (chosen_model(), ModelChoice(name=trace.model)):
-        loaded = models.if_loaded(choice)
-        if choice.name == trace.model and (loaded is None or loaded.kind == trace.kind):
-            return choice
-    return ModelChoice(name=trace.model, kind=trace.kind)
+    """Return the model and the engine that a trace names: the form's choice if it fits, else these with its kind."""
+    usual = (chosen_model(), ModelChoice(name=trace.model))
+    exact = ModelChoice(name=trace.model, kind=trace.kind, engine=trace.engine_name)
+    return next((choice for choice in usual if _gives(choice, trace)), exact)
+
+
+def _gives(choice: ModelChoice, trace: Trace) -> bool:
+    """Whether a choice is the model of a trace, as far as it is known before it is loaded."""
+    loaded = models.if_loaded(choice)
+    if choice.name != trace.model:
+        return False
+    if loaded is None:
+        return choice.engine in (None, trace.engine_name)
+    return loaded.kind == trace.kind and loaded.engine.about.startswith(trace.engine_name or "")
 
 
 def checked(choice: ModelChoice) -> "ModelInfo | None":

@@ -15,8 +15,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.ui.host.hosting import MOST_TOKENS
 from rauq.arguments import Sampling
-from rauq.checkpoints.kinds import ENGINES, LLAMA, EngineName
 from rauq.errors import InvalidInput
+from rauq.labels import ENGINES, EngineName
 from rauq.scoring.declaration import declared
 from rauq.scoring.settings import Settings, changed, window
 from rauq.trace.messages import Message, TemplateOptions, checked_options, messages_of, packed, unpacked
@@ -299,8 +299,8 @@ def _short_enough(base: str, query: Mapping[str, str]) -> str | None:
 
 def _asked(trace: Trace, **how: Any) -> Asked:  # noqa: ANN401 - fields of Asked
     context, options = trace.messages[:-1], dict(trace.template_options)
-    how["engine"] = LLAMA if trace.engine.startswith(LLAMA) else None
-    return Asked(prompt=trace.prompt, model=trace.model, context=context, template_options=options, **how)
+    how |= {"model": trace.model, "engine": trace.engine_name}
+    return Asked(prompt=trace.prompt, context=context, template_options=options, **how)
 
 
 def comparing(name: str, wrong: Iterable[int]) -> dict[str, str]:

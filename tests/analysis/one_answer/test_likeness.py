@@ -5,7 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.one_answer.likeness import COPIED_TOKENS, MOST_COPIED, copied_share, script_of, scripts_of, why_unlike
+from analysis.one_answer.likeness import (
+    COPIED_TOKENS,
+    MOST_COPIED,
+    MOST_MEASURED,
+    copied_share,
+    script_of,
+    scripts_of,
+    why_unlike,
+)
 from rauq.recorded.answers import find_recorded
 from rauq.recorded.scores import WRITTEN, load_scores, scores_of
 from tests.traces import make_trace, trace_of_text
@@ -45,8 +53,13 @@ def test_what_is_not_known_of_a_reference_is_no_reason():
     assert why_unlike(CASES["script"][0], replace(SCORES, scripts=("Arabic", "Latin"))) == ""
 
 
-def test_the_length_of_a_generated_answer_is_no_reason():
-    assert why_unlike(answer(range(200)), SCORES) == ""
+def test_the_length_of_a_generated_answer_is_a_reason_only_beyond_what_was_measured():
+    assert why_unlike(answer(range(MOST_MEASURED)), SCORES) == ""
+    reason = "this answer has 129 tokens, and the share was compared with answers of at most 128"
+    assert reason in why_unlike(answer(range(MOST_MEASURED + 1)), SCORES)
+    longer = replace(SCORES, longest=200)
+    assert why_unlike(answer(range(200)), longer) == ""
+    assert "is longer (201 tokens) than all of these (at most 200)" in why_unlike(answer(range(201)), longer)
 
 
 def test_a_loop_alone_is_no_reason():

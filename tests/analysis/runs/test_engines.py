@@ -10,6 +10,7 @@ from analysis.runs.manifest import is_of_run, read_manifest, write_manifest
 from analysis.runs.opened import open_run
 from analysis.runs.traces import trace
 from analysis.runs.work import work
+from rauq.checkpoints.gguf import engines
 from rauq.errors import RunError, UnsupportedModel
 from tests.gguf_files import MERGED, save_gguf
 
@@ -25,7 +26,7 @@ def prepared(tmp_path_factory):
     how = {"engine": "llama.cpp", "batch_size": 2, "shard_size": 4, "samples": 2, "methods": ("rauq", "degmat_jaccard")}
 
     def make(name, **options):
-        request = request_for(data, model=str(folder / "tiny.gguf"), **how, **options)
+        request = request_for(data, model=str(folder / "tiny.gguf"), **(how | options))
         prepare(folder / name, data, request)
         return folder / name
 
@@ -66,6 +67,15 @@ def test_a_stopped_run_is_resumed_with_the_same_bytes_and_by_the_same_engine_alo
     assert work(stopped).state == "finished"
     assert contents(stopped) == contents(whole)
     assert trace(open_run(whole), 0).engine == kept.answerer.engine
+
+
+def test_a_run_keeps_to_the_engine_that_it_was_started_with(prepared, monkeypatch):
+    folder = prepared("usual", engine=None)
+    stop = StopsAfter(4)
+    assert work(folder, on_progress=stop.told, cancel=stop).state == "stopped"
+    monkeypatch.setattr(engines, "SMALL", 0)  # from now on, llama.cpp is the usual engine of this file
+    assert work(folder).state == "finished"
+    assert trace(open_run(folder), 0).engine == "transformers"
 
 
 def test_what_the_engine_does_not_capture_is_refused_by_name(prepared):

@@ -10,7 +10,7 @@ import torch
 from analysis.runs.create import prepare, request_for
 from analysis.runs.manifest import MANIFEST, answers_path, read_manifest, write_manifest
 from analysis.runs.opened import open_run
-from analysis.runs.work import with_started_commit, work
+from analysis.runs.work import as_started, work
 from rauq.errors import InvalidInput, RunError
 from tests.architectures import byte_tokenizer, named, tiny_model
 
@@ -108,9 +108,9 @@ def test_another_revision_is_another_run(data, tmp_path):
 def test_what_is_no_commit_is_not_asked_of_the_hub(begun_with, finished):
     manifest = read_manifest(finished)
     manifest = replace(manifest, answerer=replace(manifest.answerer, revision=begun_with))
-    assert with_started_commit(manifest) == manifest.request
+    assert as_started(manifest) == replace(manifest.request, engine="transformers")
     tagged = replace(manifest, request=replace(manifest.request, revision="v1"))
-    assert with_started_commit(tagged).revision == "v1"
+    assert as_started(tagged).revision == "v1"
 
 
 def test_a_model_on_this_machine_has_no_revision(data, model):

@@ -2,8 +2,10 @@
 
 import pytest
 
+from analysis.exports.python_code import python_code
 from pages.ui.shared import state
 from pages.ui.shared.url_state import asking, read_asked, written_asked
+from rauq.scoring.score import score
 from tests.gguf_files import MERGED, save_gguf
 from tests.pages.reading import choose, written
 
@@ -32,7 +34,8 @@ def test_an_answer_comes_from_the_chosen_engine_and_its_link_asks_for_it(engine,
     trace = answered(page)
     assert trace.engine.startswith(engine)
     asked = read_asked(written_asked(asking(trace)))
-    assert asked.engine == ("llama.cpp" if engine == "llama.cpp" else None)
+    assert asked.engine == engine
+    assert f"engine={engine!r}" in python_code(trace, score(trace))
     assert not page.exception
 
 

@@ -13,8 +13,9 @@ from pages.ui.host.hosting import MOST_TOKENS, ModelChoice
 from pages.ui.host.store import Loaded, store
 from pages.ui.shared import state
 from pages.ui.shared.model_form import DEVICES, DTYPES, KINDS
-from rauq.checkpoints.kinds import ENGINES, PRESETS
+from rauq.checkpoints.kinds import PRESETS
 from rauq.errors import ModelNotFound
+from rauq.labels import ENGINES
 from tests.architectures import named, save_tiny, tiny_language_model
 from tests.pages.reading import choose, interpreted, written
 

@@ -6,7 +6,7 @@ import pytest
 import rauq
 from rauq.checkpoints.model_info import find_model_info
 from rauq.errors import Failure
-from rauq.model.llama import LlamaEngine
+from rauq.model.engines.llama_engine import LlamaEngine
 from rauq.model.llama_loading import load_llama
 from rauq.model.loading import load_model
 from tests.gguf_files import TINY

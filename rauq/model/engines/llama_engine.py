@@ -19,7 +19,7 @@ from rauq.errors import InvalidInput, UnsupportedModel
 from rauq.llama_cpp.context import MOST_SEQUENCES
 from rauq.llama_cpp.messages import Message
 from rauq.llama_cpp.process import Process, start
-from rauq.model.engine import Ahead
+from rauq.model.engines.engine import Ahead
 from rauq.trace.extras import Wanted
 from rauq.trace.trace import Extra, Trace
 
@@ -30,12 +30,10 @@ _CPU = torch.device("cpu")
 
 @dataclass(frozen=True, kw_only=True)
 class Opened:
-    """What llama.cpp says of a file that it has opened."""
+    """A file that llama.cpp has opened: what runs it, with its version, and the width of its logits."""
 
     engine: str
-    num_layers: int
     vocab_size: int
-    context_length: int
 
 
 class LlamaPrefixes:
@@ -46,7 +44,7 @@ class LlamaPrefixes:
     """
 
     def prefix(self, sequences: Sequence[tuple[int, ...]], *, tail: int) -> Prefix:
-        """See `rauq.model.engine.Prefixes`."""
+        """See `rauq.model.engines.engine.Prefixes`."""
         if len(sequences) == 1:
             return Prefix()
         return Prefix(sequences[0][: min(common_length(sequences), max(map(len, sequences)) - tail)])
@@ -110,16 +108,16 @@ class LlamaEngine:
         raise UnsupportedModel(message)
 
     def extras(self, layers: Sequence[int], num_layers: int) -> tuple[Extra, ...]:
-        """See `rauq.model.engine.Engine`: those that come from logits."""
+        """See `rauq.model.engines.engine.Engine`: those that come from logits."""
         del layers, num_layers
         return _FROM_LOGITS
 
     def new_prefixes(self) -> LlamaPrefixes:
-        """See `rauq.model.engine.Engine`."""
+        """See `rauq.model.engines.engine.Engine`."""
         return LlamaPrefixes()
 
     def new_session(self, layout: Layout, wanted: Wanted, prefix: Prefix, ahead: Ahead) -> "LlamaSession":
-        """See `rauq.model.engine.Engine`.
+        """See `rauq.model.engines.engine.Engine`.
 
         Raises:
             InvalidInput: more sequences than llama.cpp takes.
@@ -130,7 +128,7 @@ class LlamaEngine:
         return LlamaSession(self, layout, prefix, ahead, offsets=wanted.offsets)
 
     def check(self, ids: Sequence[int] | None, *, generate: Callable[..., Trace], vocab_size: int) -> Check:
-        """See `rauq.model.engine.Engine`: the reference is computed in the process, from the same graph."""
+        """See `rauq.model.engines.engine.Engine`: the reference is computed in the process, from the same graph."""
         del generate
         return self.compared(random_ids(vocab_size) if ids is None else ids)[0]
 
@@ -148,7 +146,7 @@ class LlamaEngine:
 
     @contextmanager
     def running(self, doing: str) -> Iterator[None]:
-        """See `rauq.model.engine.Engine`; the process has its own errors."""
+        """See `rauq.model.engines.engine.Engine`; the process has its own errors."""
         del doing
         yield
 

@@ -1,0 +1,1 @@
+"""What runs a model: what generation needs of an engine, and the two that there are."""
