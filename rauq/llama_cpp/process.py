@@ -17,8 +17,8 @@ from rauq.llama_cpp.library import find_library
 from rauq.llama_cpp.messages import Message, receive, send
 
 # Threads that wait spin by default: on a busy machine of two cores, smollm2 then takes ten times as long or more.
-_WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
-_ENDING = {"GGML_NO_BACKTRACE": "1"}  # else a debugger is started where the library aborts, which hides the reason
+_PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
+_NO_DEBUGGER = {"GGML_NO_BACKTRACE": "1"}  # else a debugger is started where the library aborts, which hides the reason
 _LINES = 5  # of what llama.cpp wrote last
 _POLL = 0.05  # seconds between two looks at `cancel`
 _LAST_SECONDS = 5.0  # seconds in which a process that was asked to end has to
@@ -118,7 +118,7 @@ def start(*, module: str = "rauq.llama_cpp.child") -> Process:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=_WAITING | layout.environment() | _ENDING,
+        env=_PASSIVE | layout.environment() | _NO_DEBUGGER,
         start_new_session=True,  # Ctrl+C is for the parent, which ends this one by closing its pipes
     )
     written: deque[str] = deque(maxlen=_LINES)

@@ -19,7 +19,7 @@ from rauq.capture.session import CaptureSession
 from rauq.errors import InvalidInput, NonFiniteLogits
 from rauq.model.batches import refuse_one
 from rauq.model.context import Limits, ModelDescription, Prompt, PromptLike
-from rauq.model.engines.engine import Ahead, Engine, Prefixes
+from rauq.model.engines.engine import Budget, Engine, Prefixes
 from rauq.model.tokens import TextStream, Tokens
 from rauq.trace.extras import Wanted
 from rauq.trace.thinking import PROMPT_TOKENS, thinking_span
@@ -230,9 +230,9 @@ def generate(
     Returns, in order, a trace, or the error that concerns this prompt alone.
     """
     tail = len(prefix) + 1
-    ahead = Ahead(tokens=_longest(prompts, limits) * len(prompts), cancel=limits.cancel)
+    budget = Budget(tokens=_longest(prompts, limits) * len(prompts), cancel=limits.cancel)
     sequences = [(*prompt.ids, *prefix) for prompt in prompts]
-    session, ids = _begun(decoder, prompts, sequences, tail=tail, wanted=wanted, ahead=ahead)
+    session, ids = _begun(decoder, prompts, sequences, tail=tail, wanted=wanted, budget=budget)
     logits = session.feed(ids, tail=tail)
     return _decoded(
         decoder,
@@ -261,8 +261,8 @@ def sample(
 
     They are answers `first` to `first + k - 1`.
     """
-    ahead = Ahead(tokens=_longest(prompts, limits) * len(prompts) * k, cancel=limits.cancel)
-    session, ids = _begun(decoder, prompts, [prompt.ids for prompt in prompts], tail=1, wanted=wanted, ahead=ahead)
+    budget = Budget(tokens=_longest(prompts, limits) * len(prompts) * k, cancel=limits.cancel)
+    session, ids = _begun(decoder, prompts, [prompt.ids for prompt in prompts], tail=1, wanted=wanted, budget=budget)
     logits = session.feed(ids, tail=1)
     session.repeat(k)
     logits = logits.repeat_interleave(k, dim=0)
@@ -277,8 +277,8 @@ def read(
     """Score answers that are already there, in one forward pass, or in several where the logits would not fit."""
     sequences = [(*prompt.ids, *answer) for prompt, answer in zip(prompts, answers, strict=True)]
     longest = max(map(len, answers))
-    ahead = Ahead(tokens=sum(map(len, sequences)))
-    session, ids = _begun(decoder, prompts, sequences, tail=longest + 1, wanted=wanted, ahead=ahead)
+    budget = Budget(tokens=sum(map(len, sequences)))
+    session, ids = _begun(decoder, prompts, sequences, tail=longest + 1, wanted=wanted, budget=budget)
     statistics = _read_statistics(decoder, session, ids, longest, wanted=wanted)
     attention = session.band().numpy()
     return [
@@ -444,12 +444,12 @@ def _begun(
     *,
     tail: int,
     wanted: Wanted,
-    ahead: Ahead,
+    budget: Budget,
 ) -> tuple[CaptureSession, Tensor]:
     """A session that has what the sequences share, and the ids (B, n) that it still has to be fed, n >= tail."""
     ids, padding = _left_padded(sequences, decoder.engine.device)
     prefix = NO_PREFIX if wanted.names & OF_PROMPT else decoder.prefixes.prefix(sequences, tail=tail)
-    session = decoder.engine.new_session(_layout(padding, prompts), wanted, prefix, ahead)
+    session = decoder.engine.new_session(_layout(padding, prompts), wanted, prefix, budget)
     return session, ids[:, len(prefix.ids) :]
 
 

@@ -18,7 +18,7 @@ from rauq.trace.trace import Extra, Trace
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ahead:
+class Budget:
     """What a session will be fed: at most so many tokens of all its sequences together, and who may cancel it."""
 
     tokens: int
@@ -73,7 +73,7 @@ class Engine(Protocol):
     def new_prefixes(self) -> Prefixes:
         """What keeps shared beginnings from one call to the next."""
 
-    def new_session(self, layout: Layout, wanted: Wanted, prefix: Prefix, ahead: Ahead) -> CaptureSession:
+    def new_session(self, layout: Layout, wanted: Wanted, prefix: Prefix, budget: Budget) -> CaptureSession:
         """A cache and a recorder for one batch, which holds what its sequences share."""
 
     def check(self, ids: Sequence[int] | None, *, generate: Callable[..., Trace], vocab_size: int) -> Check:

@@ -19,7 +19,7 @@ from rauq.errors import InvalidInput, UnsupportedModel
 from rauq.llama_cpp.context import MOST_SEQUENCES
 from rauq.llama_cpp.messages import Message
 from rauq.llama_cpp.process import Process, start
-from rauq.model.engines.engine import Ahead
+from rauq.model.engines.engine import Budget
 from rauq.trace.extras import Wanted
 from rauq.trace.trace import Extra, Trace
 
@@ -92,7 +92,9 @@ class LlamaEngine:
     device = _CPU
     dtype = "float32"
     runs_alone = False
-    lacking = 'llama.cpp runs it, which gives neither hidden states nor whole rows; engine="transformers" has them'
+    lacking = (
+        'llama.cpp runs it, which gives neither hidden states nor whole rows of attention; engine="transformers" does'
+    )
 
     @property
     def model(self) -> NoReturn:
@@ -116,7 +118,7 @@ class LlamaEngine:
         """See `rauq.model.engines.engine.Engine`."""
         return LlamaPrefixes()
 
-    def new_session(self, layout: Layout, wanted: Wanted, prefix: Prefix, ahead: Ahead) -> "LlamaSession":
+    def new_session(self, layout: Layout, wanted: Wanted, prefix: Prefix, budget: Budget) -> "LlamaSession":
         """See `rauq.model.engines.engine.Engine`.
 
         Raises:
@@ -125,7 +127,7 @@ class LlamaEngine:
         if len(layout.begins) > MOST_SEQUENCES:
             message = f"Got a batch of {len(layout.begins)} sequences; llama.cpp takes {MOST_SEQUENCES} at most."
             raise InvalidInput(message)
-        return LlamaSession(self, layout, prefix, ahead, offsets=wanted.offsets)
+        return LlamaSession(self, layout, prefix, budget, offsets=wanted.offsets)
 
     def check(self, ids: Sequence[int] | None, *, generate: Callable[..., Trace], vocab_size: int) -> Check:
         """See `rauq.model.engines.engine.Engine`: the reference is computed in the process, from the same graph."""
@@ -179,19 +181,19 @@ class LlamaSession:
     It ends with the process that it was begun in.
     """
 
-    def __init__(self, engine: LlamaEngine, layout: Layout, prefix: Prefix, ahead: Ahead, *, offsets: int) -> None:
+    def __init__(self, engine: LlamaEngine, layout: Layout, prefix: Prefix, budget: Budget, *, offsets: int) -> None:
         self.process, self.begins, self.offsets, self.cancel = (
             engine.process(),
             list(layout.begins),
             offsets,
-            ahead.cancel,
+            budget.cancel,
         )
         self.kept = Kept((), layout)
         self.seen = 0  # columns of the left-padded batch
         self.sequences = list(range(len(layout.begins)))
         self.layers: tuple[int, ...] = ()
         self.blocks: list[Tensor] = []
-        self.process.ask("begin", cells=ahead.tokens, offsets=offsets)
+        self.process.ask("begin", cells=budget.tokens, offsets=offsets)
         self._share(prefix.ids)
 
     def feed(self, ids: Tensor, *, tail: int) -> Tensor:
@@ -256,7 +258,7 @@ class LlamaSession:
     def _placed(self, reply: Message, rows: np.ndarray, batch: int, tail: int) -> Tensor:
         """Logits (B, tail, V), and one more block of the band; rows of padding are nan."""
         logits, band = reply.arrays
-        if len(rows) == batch == 1 or (tail == 1 and len(rows) == batch):
+        if tail == 1 and len(rows) == batch:
             self.blocks.append(torch.from_numpy(band.transpose(2, 0, 1, 3)[:, :, :, None].copy()))
             return torch.from_numpy(logits)[:, None]
         block = np.full((batch, *band.shape[:2], tail, self.offsets), np.nan, np.float32)

@@ -16,7 +16,7 @@ from rauq.capture.extras import Kept, Layout, without_states
 from rauq.capture.quantised import quantises_activations
 from rauq.capture.session import CaptureSession, StepwiseSession, TappedSession
 from rauq.checkpoints.loading import bytes_held, memory_errors, running_takes_less
-from rauq.model.engines.engine import Ahead
+from rauq.model.engines.engine import Budget
 from rauq.trace.extras import EXTRAS, Wanted
 from rauq.trace.trace import Extra, Trace
 
@@ -68,9 +68,9 @@ class TransformersEngine:
         """See `Engine`."""
         return PrefixCache(self.model)
 
-    def new_session(self, layout: Layout, wanted: Wanted, prefix: Prefix, ahead: Ahead) -> CaptureSession:
+    def new_session(self, layout: Layout, wanted: Wanted, prefix: Prefix, budget: Budget) -> CaptureSession:
         """See `Engine`; the cache of transformers grows as it is filled."""
-        del ahead
+        del budget
         kept = Kept(wanted.names, layout, model=self.model)
         return self.session_type(self.model, layout.begins, kept, prefix, offsets=wanted.offsets)
 

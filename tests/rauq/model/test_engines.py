@@ -54,8 +54,8 @@ class FakeEngine:
     about, run_identity, dtype, runs_alone, lacking = "fake 1", "fake 1", "float32", False, ""
     device = torch.device("cpu")
 
-    def new_session(self, layout, wanted, prefix, ahead):
-        assert ahead.tokens >= max(layout.answers)
+    def new_session(self, layout, wanted, prefix, budget):
+        assert budget.tokens >= max(layout.answers)
         return FakeSession(layout, wanted, prefix)
 
     extras = staticmethod(lambda _layers, _num_layers: ("mean_logprob",))
