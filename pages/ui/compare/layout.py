@@ -63,8 +63,8 @@ def empty_state() -> None:
 
 def answers_gone(sides: tuple[str, ...]) -> None:
     """Say which answers of the address are gone, and how to make them again; the address keeps their names."""
-    which = " and ".join(side.upper() for side in sides)
-    st.title(f"{'Answers' if len(sides) > 1 else 'Answer'} {which} no longer in memory", anchor=False)
+    which = "Answers A and B are" if len(sides) > 1 else f"Answer {sides[0].upper()} is"
+    st.title(f"{which} no longer in memory", anchor=False)
     st.write(
         "The app keeps answers in memory, until it restarts or newer answers need the room. The address above holds "
         "the names of both answers, not their prompts. To compare them again, use the link of *Export*, *Copy link*, "

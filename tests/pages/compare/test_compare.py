@@ -116,7 +116,7 @@ def test_the_link_of_the_inspector_selects_the_token_to_branch_at():
     assert offered == {rank for rank, other in enumerate(trace.alternatives[9]) if other.id != trace.answer_ids[9]}
 
 
-@pytest.mark.parametrize(("sides", "said"), [("a", "Answer A"), ("b", "Answer B"), ("ab", "Answers A and B")])
+@pytest.mark.parametrize(("sides", "said"), [("a", "Answer A is"), ("b", "Answer B is"), ("ab", "Answers A and B are")])
 def test_an_answer_that_is_gone_is_said_in_its_place_and_the_address_keeps_it(sides, said):
     asked = {"a": FIRST, "b": BESIDE} | dict.fromkeys(sides, "kept:nothing")
     page = open_compare(**asked)
