@@ -1,6 +1,7 @@
 """Compare: how B is made from a branch, another prompt or a file; progress and failures."""
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -169,7 +170,7 @@ class SlowModel:
 
     def __init__(self):
         self.lock, self.begun, self.calls = threading.RLock(), threading.Event(), 0
-        self.kind = "base"
+        self.kind, self.engine = "base", SimpleNamespace(about=make_trace().engine)
 
     def encode(self, _prompt, *, chat, template_options):
         assert (chat, dict(template_options)) == (False, {})

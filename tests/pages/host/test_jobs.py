@@ -38,6 +38,7 @@ class SlowModel:
         self.calls, self.at_once, self.most_at_once = 0, 0, 0
         self.prompts = []
         self.kind, self.runs_alone = "base", True  # a host answers each prompt alone
+        self.engine = SimpleNamespace(about=make_trace().engine)
         self.tokens = SimpleNamespace(tokenizer=SimpleNamespace(chat_template=None))
 
     def generate(self, prompt, *, on_token, on_progress, cancel, **_limits):
