@@ -79,7 +79,7 @@ def best_and_worst_table(best_and_worst: BestAndWorst, answers: pd.DataFrame) ->
     return pd.DataFrame(
         {
             "side": ["best"] * best_and_worst.k + ["worst"] * best_and_worst.k,
-            **{name: answers[name].iloc[best_and_worst.rows].tolist() for name in ("number", "group")},
+            **{name: answers[name].iloc[best_and_worst.rows].tolist() for name in ("number", "id", "group")},
             "quality": best_and_worst.quality,
             "selected head": best_and_worst.picks,
             **heads,

@@ -7,13 +7,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from rauq.labels import number, running
+from rauq.labels import amount, running
 
 WITH_INTERVAL = ("", ", low", ", high", ", answers")
 """What the heading of an estimate ends in, in the columns of its value, its interval and its number of answers."""
 _NAMES = {"prr": "PRR", "roc_auc": "ROC-AUC"}
 _ENDS = (WITH_INTERVAL[:3], ("", "_low", "_high"))
-_COARSE = ("percent", "tokens")  # one place is enough
+_COARSE = ("percent", "tokens", "mean rank")  # one place is enough
 
 
 def headings(table: pd.DataFrame) -> list[str]:
@@ -89,7 +89,7 @@ def _heading(name: str) -> str:
 def _cell(value: object, places: int) -> str:
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return "–"
-    return number(value, places=places) if isinstance(value, float) else running(str(value))
+    return amount(value, places=places) if isinstance(value, float) else running(str(value))
 
 
 _SPECIAL = str.maketrans(

@@ -326,6 +326,11 @@ class Comparison:
         """The estimates (M,) of one group."""
         return tuple(row[self.groups.index(group)] for row in self.estimates)
 
+    @property
+    def best_first(self) -> list[int]:
+        """The places of the methods from the best to the worst over all answers, undefined ones last."""
+        return np.argsort([-one.value for one in self.of_group(ALL)], kind="stable").tolist()
+
 
 def title_of(group: str) -> str:
     """The name of a group for a reader."""

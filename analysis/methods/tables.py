@@ -192,7 +192,7 @@ def _alone(measured: Cost | None) -> tuple[float, float, float]:
 
 
 def _ranked_answers(side: RankedAnswers, answers: pd.DataFrame, method: str, both: tuple[str, str]) -> pd.DataFrame:
-    chosen = answers.iloc[side.rows][["number", "group", "quality", "answer", "prompt"]]
+    chosen = answers.iloc[side.rows][["number", "id", "group", "quality", "answer", "prompt"]]
     chosen.insert(0, "more uncertain", name_of(method))
     for place, (name, share) in enumerate(zip(both, (side.first, side.second), strict=True), start=1):
         chosen.insert(place, f"percentile of {name_of(name)}", 100 * share)

@@ -192,6 +192,7 @@ def _ranked_tables(seen: Seen[Choices, Ranked]) -> Iterator[Table]:
     found, paired = seen.result.comparison, seen.result.paired
     metric, heading = found.metric, f"Methods by {METRICS[found.metric]}"
     frame = with_bounds(tables.methods_table(found, seen.result.costs), seen.result.bounds)
+    frame = frame.iloc[found.best_first].reset_index(drop=True)
     yield Table(f"methods_{metric}", heading, ranking_caption(seen), frame)
     yield Table(
         f"methods_{metric}_intervals",

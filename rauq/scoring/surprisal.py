@@ -107,18 +107,17 @@ def score_surprisal(trace: Trace) -> Score:
         collapse=values,
         collapse_shares=np.stack([values, 0.0 * values], axis=-1),
         contributions=contributions,
-        reasons=_reasons(found.reason),
+        reasons=_reasons(found),
     )
 
 
-_NOT_COMPARED = "this token is no part of a name, a number or another word that is compared"
-
-
-def _reasons(why: str) -> Reasons:
+def _reasons(found: Surprisal) -> Reasons:
+    why = found.reason
+    left_out = f"this token is not part of a {found.unit}, and only those are compared in this answer"
     return Reasons(
         uncertainty=why,
         confidence=why,
         contributions=why,
-        collapse=why or _NOT_COMPARED,
-        collapse_shares=why or _NOT_COMPARED,
+        collapse=why or left_out,
+        collapse_shares=why or left_out,
     )

@@ -1,5 +1,7 @@
 """Hostile texts, broken files, and two people at once."""
 
+import re
+
 from playwright.sync_api import expect
 
 from benchmarks.support.browser import open_drawer
@@ -23,6 +25,8 @@ def test_hostile_input_is_drawn_as_text(page, server):
     expect(page.locator(".source", has_text="as given")).to_be_visible()
     rested(page)
     assert page.locator(".strip").evaluate("strip => strip.textContent") == HOSTILE
+    expect(page.locator(".shown-what")).to_contain_text("which the score does not use")
+    expect(page.locator(".tracks")).to_have_attribute("aria-label", re.compile("surprisal and confidence by token"))
     expect_unharmed(page, "RAUQ")
 
 

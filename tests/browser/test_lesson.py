@@ -150,7 +150,7 @@ def test_the_reader_moves_alpha_and_the_numbers_are_those_of_the_score(page, ser
     slider.press("Home")
     assert confidence(page) == expected(0.0)
     expect_step(page, 5)
-    page.get_by_role("button", name="the paper's 0.6").click()
+    page.get_by_role("button", name="the paper's 0.6 for probability").click()
     assert confidence(page) == expected(0.6)
     page.get_by_role("group", name="Token whose confidence").get_by_role("button", name="capital").focus()
     expect(page.locator(".formula")).to_contain_text(

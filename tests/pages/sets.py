@@ -39,5 +39,10 @@ def drawn(page):
     return {chart.proto.id.rpartition("-")[2].removeprefix("answers_") for chart in page.get("plotly_chart")}
 
 
+def number_of(row):
+    """The number of the answer in a row of a table on a page, by its id."""
+    return int(row["id"].removeprefix("id "))
+
+
 def undefined(count):
     return (np.nan,) * count

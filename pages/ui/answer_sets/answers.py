@@ -14,7 +14,7 @@ from pages.ui.shared.run_views.verdicts import marks_of
 from rauq.scoring.settings import Settings, is_paper_setting, resolve
 
 _SHOWN = (
-    *("number", "group", "stratum", "error_label", "quality", "by hand", "uncertainty", "num_tokens", "answer"),
+    *("number", "id", "group", "stratum", "error_label", "quality", "by hand", "uncertainty", "num_tokens", "answer"),
     *("references", "prompt", "quality_reason"),
 )
 _NAMES = {"num_tokens": "tokens", "quality_reason": "why not judged"}

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -14,7 +13,7 @@ from analysis import paper
 from analysis.answer_sets.sentences import joined
 from analysis.exports.tables import Table
 from analysis.methods import sentences
-from analysis.methods.comparison import ALL, RAUQ, Paired, name_of
+from analysis.methods.comparison import RAUQ, Paired, name_of
 from analysis.paper import Published
 from analysis.runs.methods import ASKABLE, about_unknown_methods, check_comparable, options_for
 from analysis.runs.opened import MOST_RANKED, MOST_SAMPLED, Run
@@ -167,14 +166,13 @@ def _ranking(chosen: Chosen) -> None:
 def _methods(ranked: Ranked) -> None:
     """Draw the table of methods, the best on top."""
     comparison = ranked.comparison
-    best_first = np.argsort([-one.value for one in comparison.of_group(ALL)], kind="stable").tolist()
-    methods = [comparison.methods[place] for place in best_first]
+    methods = [comparison.methods[place] for place in comparison.best_first]
     columns = [
         *compared(comparison, list(map(name_of, comparison.methods)), _measured(ranked.costs)),
         _passes(comparison.methods),
     ]
     show_table(
-        [column.at(best_first) for column in columns],
+        [column.at(comparison.best_first) for column in columns],
         alt="Methods by groups: how well each ranks the answers",
         ours=methods.index(RAUQ) if RAUQ in methods else None,
     )

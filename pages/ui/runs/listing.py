@@ -53,14 +53,14 @@ def what_is_wrong(run: Listed) -> str:
     return message_text(run.status.message) if run.status.state in _WRONG else ""
 
 
-def about_request(manifest: Manifest) -> str:
-    """Return what the run computes, with which model, and what it stores, a line each."""
+def about_request(manifest: Manifest, run: Run | None = None) -> str:
+    """Return what a run computes, with which model, and what it stores, a line each; `run`: opened, if it can be."""
     request = manifest.request
     begun = running(manifest.created[:16].replace("T", " "))
     said = [
         f"{request.count:,} examples of {running(request.data)}, created on {begun} UTC",
         f"Quality: {_quality(manifest)}",
-        f"At most {request.max_new_tokens} new tokens, batches of {request.batch_size}",
+        f"{_longest(request, run)}, batches of {request.batch_size}",
         *_methods(request),
         *([f"Methods added later: {_names(manifest.added_methods)}"] if manifest.added_methods else []),
         *([f"Revision requested: {running(request.revision)}"] if request.revision else []),
@@ -68,6 +68,17 @@ def about_request(manifest: Manifest) -> str:
         _answerer(manifest.answerer) if manifest.answerer else "Its model has not been loaded yet",
     ]
     return lines("\n".join(said))
+
+
+def _longest(request: Request, run: Run | None) -> str:
+    """Return how long a generated answer can be, and how many are not generated."""
+    most = f"t most {request.max_new_tokens} new tokens"
+    given = 0 if run is None else int((run.answers["stop_reason"] == "given").sum())
+    if run is None or not given:
+        return f"A{most}"
+    if given == len(run.answers):
+        return "All answers are given in the data set, none is generated"
+    return f"{given:,} answers are given in the data set, the others have a{most}"
 
 
 def _stored(request: Request) -> str:
@@ -109,14 +120,20 @@ def _answerer(answerer: Answerer) -> str:
     return f"{facts}. {weights}" if weights else facts
 
 
+def _opened(run: Listed) -> Run | None:
+    """Return a run that has answers; None where it has none, or where the list says what is wrong with it."""
+    if run.status is None or not run.status.saved:
+        return None
+    try:
+        return cache.run(run.folder)
+    except RunError:
+        return None
+
+
 def judged(run: Listed) -> None:
     """Show how many answers of a run are correct, incorrect, unclear or undefined, and the way to the unclear ones."""
-    if run.status is None or not run.status.saved:
+    if (found := _opened(run)) is None:
         return
-    try:
-        found = cache.run(run.folder)
-    except RunError:
-        return  # the list says what is wrong with it
     counts = outcomes(found.answers, cache.usual_thresholds(found))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.text(running(outcomes_in_words(counts)), width="content")
@@ -195,7 +212,7 @@ _TABLES: Mapping[str, Callable[[Run], bytes]] = MappingProxyType({"Parquet": par
 def details(run: Listed) -> None:
     """Draw the details of a run, and its buttons."""
     if run.manifest is not None:
-        st.text(about_request(run.manifest))
+        st.text(about_request(run.manifest, _opened(run)))
     judged(run)
     corrected_verdicts(run)
     joined_questions(run)

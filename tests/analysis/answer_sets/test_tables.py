@@ -111,7 +111,7 @@ def test_gaps_and_separation_name_absolute_layers():
 
 def test_figures_two_and_three_b_are_tables_with_their_intervals_and_counts():
     quality = np.array([1.0, 0, 1, 0.5, 0, 1, 0, 0.25])
-    answers = answers_of(quality, ["a"] * 8).assign(number=range(8), answer="an answer", prompt="a prompt")
+    answers = answers_of(quality, ["a"] * 8).assign(number=range(8), id="i", answer="an answer", prompt="a prompt")
     attention = np.random.default_rng(0).uniform(size=(8, 3))
     found = best_and_worst(attention, quality, np.zeros(8, dtype=int), k=2)
     table = best_and_worst_table(found, answers)

@@ -27,7 +27,7 @@ HOSTILE = ("mean", "=1+1 \\ & _ <b>\n")
 @pytest.fixture(scope="module")
 def answers():
     table = made_up(60, groups=HOSTILE)
-    return table.assign(number=range(60), answer="an answer", prompt="a prompt")
+    return table.assign(number=range(60), id="i", answer="an answer", prompt="a prompt")
 
 
 @pytest.fixture(scope="module")

@@ -121,8 +121,12 @@ def test_its_tables_hold_what_came_out_of_the_methods(run, found, page):
     tables = page.parent / "tables"
     by_prr = found.of(RANKING)[0].result.comparison
     rows = read(tables / "methods_prr.csv")
-    assert [row["method"] for row in rows] == list(map(name_of, run.methods))
-    assert [float(row["mean PRR within groups"]) for row in rows] == [one.value for one in by_prr.of_group(WITHIN)]
+    by_method = dict(zip(map(name_of, run.methods), by_prr.of_group(WITHIN), strict=True))
+    assert {row["method"]: float(row["mean PRR within groups"]) for row in rows} == {
+        name: one.value for name, one in by_method.items()
+    }
+    whole = [float(row["PRR of all"]) for row in rows]
+    assert whole == sorted((one.value for one in by_prr.of_group("all")), reverse=True)
     assert len(read(tables / "paired_roc_auc.csv")) == (len(run.methods) - 1) * 4  # two groups, all, and the mean
     sweeps = [read(path) for path in tables.glob("alpha_*.csv")]
     assert [len(rows) for rows in sweeps] == [11 * 4 * 4] * 4

@@ -8,7 +8,7 @@ from analysis.runs import library
 from analysis.runs.files.corrections import read_corrections
 from analysis.runs.manifest import CORRECTIONS
 from pages.ui.answer_sets import reading
-from tests.pages.sets import make, open_sets, said
+from tests.pages.sets import make, number_of, open_sets, said
 
 UNCLEAR = (1, 4, 8)
 
@@ -54,14 +54,14 @@ def test_the_first_unclear_answer_is_sent_as_text_with_its_reason():
         "reason": "it also names 'a'",
         "last": "",
     }
-    assert page.dataframe[0].value["number"].tolist() == list(UNCLEAR)
+    assert list(map(number_of, page.dataframe[0].value.iloc)) == list(UNCLEAR)
     assert "3 unclear answers to read" in said(page)
 
 
 def test_of_many_the_first_are_listed(monkeypatch):
     monkeypatch.setattr(reading, "MOST_LISTED", 2)
     page = open_list()
-    assert page.dataframe[0].value["number"].tolist() == list(UNCLEAR[:2])
+    assert list(map(number_of, page.dataframe[0].value.iloc)) == list(UNCLEAR[:2])
     assert cards(page)[0]["left"] == 3
     assert "The first 2 are listed." in said(page)
 
@@ -81,9 +81,10 @@ def test_the_choice_is_there_as_long_as_an_answer_is_unclear():
     assert not page.exception
     assert cards(page)[0]["left"] == 0
     assert "No unclear answer is left to read" in said(page)
-    table = open_sets(run="small", view="answers").dataframe[0].value.set_index("number")
-    assert set(table.loc[list(UNCLEAR), "by hand"]) == {"left out"}
-    assert set(table.loc[list(UNCLEAR), "why not judged"]) == {"left out by hand"}
+    table = open_sets(run="small", view="answers").dataframe[0].value
+    of_unclear = table[[number_of(row) in UNCLEAR for row in table.iloc]]
+    assert set(of_unclear["by hand"]) == {"left out"}
+    assert set(of_unclear["why not judged"]) == {"left out by hand"}
 
 
 def test_what_the_browser_says_is_stored_and_undone(root):
@@ -119,7 +120,7 @@ def test_a_run_that_came_with_the_app_says_why_and_how_to_make_a_copy(monkeypatc
     page = open_list()
     assert not page.exception
     assert cards(page) == []
-    assert page.dataframe[0].value["number"].tolist() == list(UNCLEAR)
+    assert list(map(number_of, page.dataframe[0].value.iloc)) == list(UNCLEAR)
     assert "came with the app cannot be changed" in said(page)
     assert "Make a copy on the page Runs" in [link.proto.label for link in page.get("page_link")]
 

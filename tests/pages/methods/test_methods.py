@@ -11,7 +11,7 @@ from analysis.runs.timings import Alone, Cost
 from pages.ui.shared.url_state import PUBLISHED
 from tests.analysis.report.made_run import rename_methods, with_own_method
 from tests.pages.reading import charts, open_page
-from tests.pages.sets import clicked, drawn, make, said, undefined
+from tests.pages.sets import clicked, drawn, make, number_of, said, undefined
 
 CHARTS = {
     "ranking": {"paired_prr"},
@@ -233,7 +233,7 @@ def test_where_methods_disagree_a_row_opens_in_inspect():
     table = page.dataframe[0].value
     assert list(table.columns[:3]) == ["more uncertain", "percentile of RAUQ", "percentile of MSP"]
     page.button(key="open_answer").click().run()
-    assert page.query_params == query | {"number": str(table["number"].iloc[1]), "from": "methods"}
+    assert page.query_params == query | {"number": str(number_of(table.iloc[1])), "from": "methods"}
 
 
 @pytest.mark.usefixtures("small")

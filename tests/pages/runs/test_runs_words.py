@@ -1,12 +1,16 @@
 """Descriptions of a run: correct numbers in readable words."""
 
+from dataclasses import replace
+
 import pytest
 
 from analysis.datasets.example import DataSet, Example
 from analysis.quality.measures import MEASURES
 from analysis.runs.job import Status
 from pages.ui.host.session_runs import counted, duration, progress_in_words
+from pages.ui.runs.listing import about_request
 from pages.ui.runs.new_run import about_measure
+from tests.pages.sets import make
 
 
 @pytest.mark.parametrize(
@@ -46,3 +50,18 @@ def test_a_measure_says_which_examples_lack_what_it_needs():
         assert ("undefined" in about_measure(measure, DataSet(name="", examples=(whole, bare)))) is lacks
     both = about_measure(MEASURES["comet"], DataSet(name="", examples=(whole, bare)))
     assert "1 of 2 have no references and 1 of 2 have no source: the quality of their answers is undefined." in both
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (0, "\nAt most 128 new tokens, batches of 8\n"),
+        (3, "\n3 answers are given in the data set, the others have at most 128 new tokens, batches of 8\n"),
+        (45, "\nAll answers are given in the data set, none is generated, batches of 8\n"),
+    ],
+)
+def test_the_longest_answer_is_named_only_where_answers_are_generated(tmp_path, given, said):
+    made = make(tmp_path)
+    reasons = ["given"] * given + ["eos"] * (45 - given)
+    run = replace(made, answers=made.answers.assign(stop_reason=reasons))
+    assert said in about_request(run.manifest, run)

@@ -10,7 +10,7 @@ from pages.ui.shared.run_views import verdicts
 from tests.pages.reading import interpreted, views
 from tests.pages.runs_page import captions as told_of_runs
 from tests.pages.runs_page import open_runs
-from tests.pages.sets import make, open_sets, said, seeded
+from tests.pages.sets import make, number_of, open_sets, said, seeded
 
 pytestmark = pytest.mark.usefixtures("no_model")
 
@@ -69,23 +69,23 @@ def test_the_ticked_answer_of_the_table_is_corrected(root):
     table = page.dataframe[0].value
     assert set(table["references"]) == {"a a | b"}
     assert "by hand" not in table
-    number = int(table["number"].iloc[2])
+    number = number_of(table.iloc[2])
     page = seeded(query, "answers_table", {"rows": [2], "columns": []})
     page = page.button(key="verdict_incorrect").click().run()
     assert not page.exception
     assert kept(root) == {number: False}
     table = page.dataframe[0].value
-    assert table.set_index("number")["by hand"][number] == "incorrect"
+    assert table.set_index("id")["by hand"][f"id {number}"] == "incorrect"
 
 
 def test_the_ticked_answer_of_the_table_is_left_out_and_taken_back(root):
     query = {"run": "small", "view": "answers"}
     page = seeded(query, "answers_table", {"rows": [2], "columns": []})
-    number = int(page.dataframe[0].value["number"].iloc[2])
+    number = number_of(page.dataframe[0].value.iloc[2])
     page = page.button(key="verdict_left_out").click().run()
     assert not page.exception
     assert kept(root) == {number: None}
-    assert page.dataframe[0].value.set_index("number")["by hand"][number] == "left out"
+    assert page.dataframe[0].value.set_index("id")["by hand"][f"id {number}"] == "left out"
     assert set(buttons(page)) == {"verdict_correct", "verdict_incorrect", "verdict_undo"}
     page.button(key="verdict_undo").click().run()
     assert kept(root) == {}

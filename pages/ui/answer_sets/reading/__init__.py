@@ -23,7 +23,7 @@ MOST_LISTED = 1_000  # rows of a large run: a browser takes no million
 _LONGEST, _LONGEST_QUESTION = 4_000, 80  # characters: of a text that is read, of one that is only named
 _HEIGHT = 420  # pixels
 _PREFIX = "unclear: "  # of a reason, which is known here
-_SHOWN = ["number", "group", "prompt", "references", "answer", "quality_reason"]
+_SHOWN = ["number", "id", "group", "prompt", "references", "answer", "quality_reason"]
 _FOLDER = Path(__file__).parent
 _mount = st.components.v2.component(
     "reading_list",

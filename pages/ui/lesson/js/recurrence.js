@@ -43,7 +43,7 @@ export function drawRecurrence({ lesson }) {
 
 function alphaSlider(papers, onMove) {
   const row = make("div", "alpha");
-  const [label, slider, back] = [make("label", "", ""), make("input", ""), make("button", "plain", `the paper's ${papers}`)];
+  const [label, slider, back] = [make("label", "", ""), make("input", ""), make("button", "plain", `the paper's ${papers} for probability`)];
   Object.assign(slider, { type: "range", min: 0, max: 1, step: 0.05, value: papers, id: "alpha" });
   label.htmlFor = "alpha";
   const move = () => {

@@ -98,10 +98,11 @@ def clickable(
 def openable(table: pd.DataFrame, name: str, chosen: ChosenAnswers, note: str, *, height: int | None = None) -> None:
     """Draw a table of answers, its index the position among those chosen; a ticked row can be opened in Inspect.
 
-    In place of a prompt, which may begin with worked examples, the page shows its question.
+    In place of a prompt, which may begin with worked examples, the page shows its question, and in place of the
+    number of an answer, which counts from 0, its id alone.
     """
     event = st.dataframe(
-        _with_questions(table, chosen),
+        _as_shown(table, chosen),
         key=f"{name}_table",
         hide_index=True,
         height=height if height and len(table) * _ROW > height else "content",
@@ -127,10 +128,10 @@ def openable(table: pd.DataFrame, name: str, chosen: ChosenAnswers, note: str, *
         open_in_inspect(chosen, int(table.index[rows[0]]))
 
 
-def _with_questions(table: pd.DataFrame, chosen: ChosenAnswers) -> pd.DataFrame:
+def _as_shown(table: pd.DataFrame, chosen: ChosenAnswers) -> pd.DataFrame:
     numbers = chosen.column_of("number")[table.index]
     questions = [printable(chosen.run.examples[number].asked) for number in numbers]
-    return table.assign(prompt=questions).rename(columns={"prompt": QUESTION})
+    return table.drop(columns="number").assign(prompt=questions).rename(columns={"prompt": QUESTION})
 
 
 def save(label: str, file: str, write: Callable[[], str]) -> None:

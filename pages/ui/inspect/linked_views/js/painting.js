@@ -90,7 +90,7 @@ function paintShownHead(part, data, { layer, head }) {
   const isBest = data.separates?.layer === layer && data.separates.head === head;
   const separates = `separates answers best of the selected heads (ROC-AUC ${shown(data.separates?.auc, 2)})`;
   const what = `Layer ${layer}, ${shownHead(data, { layer, head })}${isBest ? `, which ${separates}` : ""}`;
-  const single = data.measure.name === "surprisal" ? "" : isScore ? (isBest ? " and gives the score" : ", which gives the score") : data.scoreLayer === null ? ". No single layer gives the score" : ": not the one that gives the score";
+  const single = data.measure.name === "surprisal" ? ", which the score does not use" : isScore ? (isBest ? " and gives the score" : ", which gives the score") : data.scoreLayer === null ? ". No single layer gives the score" : ": not the one that gives the score";
   explain(part("shown-what"), `${what}${single}`, data.words);
   part("show-score").hidden = data.live || isScore || (data.front.layer === layer && data.front.head === head);
   part("show-score").textContent = `Show layer ${data.front.layer}, ${shownHead(data, data.front)}${data.scoreLayer === null ? "" : ", which gives the score"}`;
@@ -119,7 +119,8 @@ export function paintTracks(stage) {
   const { attention, confidence } = drawn.tracks.curves;
   const here = token === null ? "" : ` At token ${token}: ${data.weightName} ${shown(token ? attention[token - 1] : NaN)}, confidence ${shown(confidence?.[token])}.`;
   paintShownHead(part, data, head);
-  nameCanvas(part("tracks"), `${titled(data.weightName)} to the previous token, signal and confidence by token: layer ${head.layer}, head ${head.head}.${here}`);
+  const first = data.measure.name === "surprisal" ? "surprisal" : "signal";
+  nameCanvas(part("tracks"), `${titled(data.weightName)} to the previous token, ${first} and confidence by token: layer ${head.layer}, head ${head.head}.${here}`);
 }
 
 const nameCanvas = (canvas, text) => canvas.setAttribute("aria-label", text);

@@ -1,4 +1,5 @@
-// One column per token, all of one layer and head: attention to the previous token, signal, confidence.
+// One column per token, all of one layer and head: attention to the previous token, signal, confidence. An answer that is
+// scored by surprisal has this on top, in place of the signal, which is the same probability.
 
 import { clamp, shown } from "../../../../shared/js/numbers.js";
 import { bandOf, dashes, drawLine, frameOf, prepare, write, writeOver, writeTurned } from "./canvas.js";
@@ -22,8 +23,9 @@ export function drawTracks(canvas, data, view, colours) {
   if (inside(view.token)) frameOf(context, xOf(view.token) - cell / 2, 4, cell, foot - 3, colours.link, 1.5, [4, 3]);
   const curves = headCurves(data, view);
   const frame = { context, data, view, columns, area, axis, xOf, colours };
-  drawAttention(frame, places.attention, curves);
-  drawSignal(frame, places.signal);
+  const bySurprisal = data.measure.name === "surprisal";
+  (bySurprisal ? drawSurprisal : drawSignal)(frame, bySurprisal ? places.attention : places.signal);
+  drawAttention(frame, bySurprisal ? places.signal : places.attention, curves);
   drawHeadConfidence(frame, places.confidence, curves);
   writeColumns(frame, foot);
   context.clearRect(left + columns.width + 1, 0, width, height);
@@ -82,6 +84,12 @@ function drawSignal(frame, place) {
   nameTrack(frame, place, ["Signal"], data.signalUnit);
   const high = Math.max(data.sureSignal, largest(data.signal));
   drawBars(frame, (token) => data.signal[token], place, high, colours.signal);
+}
+
+function drawSurprisal(frame, place) {
+  const { data, colours } = frame;
+  nameTrack(frame, place, ["Surprisal"], "nats; its largest is the score");
+  drawBars(frame, (token) => data.collapse[token], place, Math.max(1, Math.ceil(largest(data.collapse))), colours.warm);
 }
 
 function drawHeadConfidence(frame, [top, bottom], curves) {

@@ -16,6 +16,9 @@ export function drawWeak(holder, data, view, act) {
   const where = place === 0 ? "Weakest point" : place > 0 ? `Weak point ${place + 1} of ${data.weakPoints.length}` : `Token ${token}`;
   const favourite = alternatives.length && alternatives[0][1] < NO_FAVOURITE ? ", no clear favourite: " : ", most probable tokens: ";
   const branch = data.other?.from === token ? data.other.choice : undefined;
+  const drawn = JSON.stringify([token, data.weakPoints, alternatives, branch, data.otherRuns]);
+  if (holder.firstChild && holder.drawn === drawn) return; // a button that is replaced while it is pressed gets no click
+  holder.drawn = drawn;
   const chips = alternatives.slice(0, MOST_CHIPS).map(([text, share, chosen], choice) => {
     const chip = make("button", chosen ? "chip chosen" : choice === branch ? "chip tried" : "chip");
     chip.type = "button";
