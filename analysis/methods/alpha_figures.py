@@ -242,7 +242,7 @@ def _apart(places: Sequence[float], gap: float) -> np.ndarray:
 def _paper(sweep: Sweep, *, dark: bool) -> dict[str, Any]:
     late = sweep.paper_alpha > 0.5
     return {
-        "text": f"the paper's alpha {sweep.paper_alpha:g}",
+        "text": f"the paper's alpha {sweep.paper_alpha:g} for {sweep.signal}",
         "x": sweep.paper_alpha,
         "y": 0.01,
         "yref": "y domain",

@@ -397,7 +397,7 @@ def sweep_sentence(sweep: Sweep) -> str:
     verdicts = [_than(difference) for difference in differences]
     first = f"ranks {verdicts[0]} than shuffled" if verdicts[0] else "cannot be compared with shuffled"
     more = " and" if verdicts[0] == verdicts[-1] else f", {verdicts[-1] or 'and cannot be compared'}"
-    return f"At the paper's alpha {sweep.paper_alpha:g} real attention {first}{more.join(words)}."
+    return f"At the paper's alpha {sweep.paper_alpha:g} for {sweep.signal} real attention {first}{more.join(words)}."
 
 
 def attention_sentences(sweep: Sweep) -> tuple[str, ...]:
@@ -413,7 +413,7 @@ def _attention_sentence(sweep: Sweep, group: str) -> str:
     metric = METRICS[sweep.metric]
     values = {alpha: in_words(sweep.of_group(group)[sweep.alphas.index(alpha)]) for alpha in (paper, best)}
     also = " and the best" if best == paper else ""
-    at_paper = f"at alpha {paper:g} (the paper's{also}; {metric} {values[paper]})"
+    at_paper = f"at alpha {paper:g} (the paper's for {sweep.signal}{also}; {metric} {values[paper]})"
     words = [f"{title_of(group).capitalize()}: {at_paper} real attention {_against(sweep, group, paper)}"]
     if best != paper:
         then = "attention is not used" if best == 1 else f"it {_against(sweep, group, best)}"

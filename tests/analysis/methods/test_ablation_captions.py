@@ -155,7 +155,7 @@ VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.5, 0.45]
 )
 def test_the_sweep_states_whether_real_attention_ranks_better_than_shuffled(difference, verdict):
     found = swept(VALUES, {"shuffled": difference, "constant": 0.0, "none": 0.0})
-    assert sweep_sentence(found) == f"At the paper's alpha 0.2 real attention ranks {verdict}."
+    assert sweep_sentence(found) == f"At the paper's alpha 0.2 for probability real attention ranks {verdict}."
     (words,) = attention_sentences(found)
     assert words.count(verdict.split(" than")[0] + " than") >= 2  # at the paper's alpha and at the best
 
@@ -167,7 +167,8 @@ def test_every_other_attention_is_stated_with_its_interval_at_the_papers_and_the
         "worse than none (−0.100 [−0.150, −0.050])"
     )
     assert words == (
-        f"All answers: at alpha 0.2 (the paper's; ROC-AUC 0.30 [0.25, 0.35]) real attention ranks {against}; "
+        "All answers: at alpha 0.2 (the paper's for probability; ROC-AUC 0.30 [0.25, 0.35]) real attention ranks "
+        f"{against}; "
         f"at alpha 0.8 (the best, chosen by the labels; 0.90 [0.85, 0.95]) it ranks {against}."
     )
 
@@ -175,7 +176,7 @@ def test_every_other_attention_is_stated_with_its_interval_at_the_papers_and_the
 def test_where_the_papers_alpha_is_the_best_or_the_best_uses_no_attention_that_is_said_once():
     highest = [0.1, 0.1, 0.9, *[0.2] * 8]
     (words,) = attention_sentences(swept(highest))
-    assert "at alpha 0.2 (the paper's and the best; ROC-AUC 0.90" in words
+    assert "at alpha 0.2 (the paper's for probability and the best; ROC-AUC 0.90" in words
     assert words.count("ranks") == 1
     (words,) = attention_sentences(swept(sorted(VALUES)))
     assert words.endswith("at alpha 1 (the best, chosen by the labels; 0.90 [0.85, 0.95]) attention is not used.")
@@ -184,7 +185,7 @@ def test_where_the_papers_alpha_is_the_best_or_the_best_uses_no_attention_that_i
 def test_the_sweep_is_stated_for_all_answers_and_within_groups():
     found = swept(VALUES, groups=("all", WITHIN, "a", "b"))
     assert sweep_sentence(found) == (
-        "At the paper's alpha 0.2 real attention ranks no better than shuffled over all answers "
+        "At the paper's alpha 0.2 for probability real attention ranks no better than shuffled over all answers "
         "(0.000 [−0.050, +0.050]) and within groups (0.000 [−0.050, +0.050])."
     )
     assert [words.partition(":")[0] for words in attention_sentences(found)] == ["All answers", "Mean within groups"]
