@@ -121,6 +121,7 @@ class Job:
     created: float = field(default_factory=time.monotonic)
     begun: float = field(default_factory=time.monotonic)
     waited: float = math.nan  # seconds until it had its model
+    speed: float = math.nan  # tokens a second of the whole answer, once it is there
     cancel: threading.Event = field(default_factory=threading.Event)
     done: threading.Event = field(default_factory=threading.Event)
     so_far: Trace | None = None
@@ -390,7 +391,8 @@ def tokens_per_second(choice: ModelChoice) -> float | None:
 def _note_speed(job: Job, seconds: float) -> None:
     """Keep how fast an answer was generated, unless it was too short to tell or begins with tokens of another one."""
     if job.request.branch is None and len(job.pieces) >= _LEAST_PIECES and seconds > 0:
-        store().speeds[replace(job.request.model, kind=None)] = len(job.pieces) / seconds
+        job.speed = len(job.pieces) / seconds
+        store().speeds[replace(job.request.model, kind=None)] = job.speed
 
 
 def _note_progress(job: Job, so_far: Callable[[], Trace], *, share: float) -> None:

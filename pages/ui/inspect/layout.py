@@ -1,5 +1,6 @@
 """The page Inspect: the request, and below it nothing yet, an answer being generated, or a scored one."""
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -53,6 +54,7 @@ from rauq.trace.trace import Kind, Trace
 PAGE = "inspect"
 _LONGEST_PROMPT = 80  # characters, where a prompt is only named
 _BRANCH_SECONDS = 0.5  # between two looks at a branch that is being generated
+_SPEED = "_speed_of_answer"  # the name of the latest answer, and its tokens a second
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -214,7 +216,7 @@ def current() -> Shown | None:
         url_state.drop(*OF_RUN)
         state.notify("The answer that the link names was not found in a run here.")
     if (name := st.query_params.get(KEPT)) is not None and (trace := answers.find(name)) is not None:
-        return _in_form(Shown(name=f"{KEPT}:{name}", trace=trace))
+        return _in_form(Shown(name=f"{KEPT}:{name}", trace=trace, note=_speed_of(f"{KEPT}:{name}")))
     return None if form.asked_by_link() or name is not None else _recorded()
 
 
@@ -223,10 +225,18 @@ def _finished() -> Shown | None:
     job = st.session_state.get(state.JOB)
     if job is None or job.trace is None:
         return None
-    shown = Shown(name=state.show(job.trace), trace=job.trace)
+    name = state.show(job.trace)
+    st.session_state[_SPEED] = (name, job.speed)
+    shown = Shown(name=name, trace=job.trace, note=_speed_of(name))
     store().keyed.release(st.session_state.get(state.JOB_KEY, ""))
     del st.session_state[state.JOB]  # last: if this script run is interrupted before, the next one takes the answer
     return shown
+
+
+def _speed_of(name: str) -> str:
+    """Say how fast the last answer of this session was generated; empty for any other, and where it is not known."""
+    latest, speed = st.session_state.get(_SPEED, ("", math.nan))
+    return f"Generated at {amount(speed, places=0)} tokens a second." if name == latest and speed > 0 else ""
 
 
 def _recorded() -> Shown | None:
@@ -303,11 +313,19 @@ def _show_partial(job: Job, *, waiting: bool) -> None:
     so_far = job.so_far  # read first: a job that has ended has none any more
     if not job.live or job.waiting != waiting:
         st.rerun()
-    seconds = f"{amount(time.monotonic() - job.begun, places=1)} s"
-    counted = f"{len(job.pieces)} of at most {job.request.max_new_tokens} tokens, {seconds}" if job.pieces else seconds
     source = running(printable(job.request.model.name))
-    words_so_far = Words(source=source, headline=f"{job.stage}, {source}", detail=f"{counted} so far")
+    words_so_far = Words(source=source, headline=f"{job.stage}, {source}", detail=_counted(job))
     live_views(so_far, _score_so_far(so_far), words_so_far)
+
+
+def _counted(job: Job) -> str:
+    """Say how many tokens an answer has by now, how long that took, and how fast it is."""
+    seconds, count = time.monotonic() - job.begun, len(job.pieces)
+    took = f"{amount(seconds, places=1)} s"
+    if not count:
+        return f"{took} so far"
+    speed = f"{amount(count / max(seconds, 1e-3), places=0)} tokens a second"
+    return f"{count} of at most {job.request.max_new_tokens} tokens, {took} so far, {speed}"
 
 
 def _score_so_far(trace: Trace | None) -> Score | None:

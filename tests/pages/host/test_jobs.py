@@ -23,7 +23,7 @@ from pages.ui.shared import state, url_state
 from rauq.checkpoints.store import PLACE_VARIABLE
 from rauq.errors import InvalidInput, Stopped
 from tests.gguf_files import save_gguf
-from tests.pages.reading import choose, finished, shown_trace, started
+from tests.pages.reading import choose, finished, shown_trace, started, views, written
 from tests.traces import make_trace
 
 REQUEST = Request(model=ModelChoice(name="slow"), prompt="Where?")
@@ -358,3 +358,16 @@ def test_where_there_are_many_jobs_each_polls_less_often(monkeypatch):
     assert (jobs.poll_seconds(growing), jobs.poll_seconds(waiting)) == (0.2, 0.5)
     monkeypatch.setattr(store().jobs, "jobs", dict.fromkeys(range(20), "visitor"))
     assert (jobs.poll_seconds(growing), jobs.poll_seconds(waiting)) == (2.0, 5.0)
+
+
+def test_the_speed_of_an_answer_stands_beside_it_until_another_one_is_shown(open_app):
+    page = written(
+        choose(open_app(), state.MODEL, "atlas"), prompt="Q: What is the capital of France?\nA:", max_new_tokens=8
+    )
+    page = finished(page.button(key="run").click().run())
+    speed = re.compile(r"Generated at (< )?[\d,]+ tokens a second\.")
+    assert speed.search(views(page)["source"])
+    page = page.run()
+    assert speed.search(views(page)["source"])
+    page.selectbox(key="_example").select_index(0).run()
+    assert not speed.search(views(page)["source"])
