@@ -34,7 +34,8 @@ from analysis.runs.methods import (
 from analysis.runs.own import changed, check_unseen
 from rauq.checkpoints.kinds import AUTO
 from rauq.errors import InvalidInput, RunError
-from rauq.trace.extras import EXTRAS
+from rauq.labels import LLAMA
+from rauq.trace.extras import EXTRAS, FROM_LOGITS
 from rauq.trace.file import MOST_ANSWER_TOKENS, MOST_BANDS
 
 
@@ -139,6 +140,13 @@ def _check_kept(request: Request) -> None:
     unknown = [name for name in request.keep if name not in EXTRAS]
     if unknown or len(set(request.keep)) < len(request.keep):
         message = f"Got {', '.join(request.keep)} to keep; give some of {', '.join(EXTRAS)}, each once."
+        raise InvalidInput(message)
+    states = [name for name in request.keep if name not in FROM_LOGITS]
+    if states and request.engine == LLAMA:
+        message = (
+            f"{', '.join(states)} cannot be kept: llama.cpp gives neither hidden states nor whole rows of attention. "
+            f"Choose the engine transformers, or keep some of {', '.join(FROM_LOGITS)}."
+        )
         raise InvalidInput(message)
     if "focus" in request.keep and "idf" not in named_in(request):
         message = f"The extra focus needs {FROM_ELSEWHERE['idf'][0]}. Add {FROM_ELSEWHERE['idf'][1]}, or leave it out."

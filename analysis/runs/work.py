@@ -36,6 +36,7 @@ from analysis.runs.timings import Timing, add_timings
 from rauq.checkpoints.named import place_of
 from rauq.errors import RauqError, RunError
 from rauq.labels import ENGINES, TRANSFORMERS
+from rauq.trace.extras import FROM_LOGITS
 
 if TYPE_CHECKING:
     from rauq.arguments import Cancel
@@ -46,13 +47,14 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def load_for(request: Request) -> "LanguageModel":
-    """Load the model that a run asks for.
+    """Load the model that a run asks for, with transformers where only that gives what the run keeps.
 
     Raises:
         ModelNotFound, UnsupportedModel, OutOfMemory, InvalidInput: as `rauq.load_model`.
     """
     from rauq.model.loading import load_model
 
+    usual = TRANSFORMERS if set(request.keep) - set(FROM_LOGITS) else None
     return load_model(
         request.model,
         device=request.device,
@@ -60,7 +62,7 @@ def load_for(request: Request) -> "LanguageModel":
         dtype=request.dtype,
         revision=request.revision,
         kind=request.kind,
-        engine=request.engine,
+        engine=request.engine or usual,
     )
 
 

@@ -42,6 +42,8 @@ from rauq.trace.trace import NUM_BANDS, Extra, Trace
 EXTRAS: tuple[Extra, ...] = get_args(Extra)
 BY_LAYER: frozenset[str] = frozenset({"lookback", "attention_entropy"})
 """The extras whose first axis is that of the trace's layers."""
+FROM_LOGITS: tuple[Extra, ...] = ("focus", "mean_logprob")
+"""The extras that come from logits alone, which every engine gives."""
 
 _UNAVAILABLE: Mapping[Extra, str] = MappingProxyType(
     {

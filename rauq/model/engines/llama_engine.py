@@ -20,10 +20,9 @@ from rauq.llama_cpp.context import MOST_SEQUENCES
 from rauq.llama_cpp.messages import Message
 from rauq.llama_cpp.process import Process, start
 from rauq.model.engines.engine import Budget
-from rauq.trace.extras import Wanted
+from rauq.trace.extras import FROM_LOGITS, Wanted
 from rauq.trace.trace import Extra, Trace
 
-_FROM_LOGITS: tuple[Extra, ...] = ("focus", "mean_logprob")
 _RANDOM_TOKENS = 20
 _CPU = torch.device("cpu")
 
@@ -112,7 +111,7 @@ class LlamaEngine:
     def extras(self, layers: Sequence[int], num_layers: int) -> tuple[Extra, ...]:
         """See `rauq.model.engines.engine.Engine`: those that come from logits."""
         del layers, num_layers
-        return _FROM_LOGITS
+        return FROM_LOGITS
 
     def new_prefixes(self) -> LlamaPrefixes:
         """See `rauq.model.engines.engine.Engine`."""

@@ -11,7 +11,7 @@ from analysis.runs.opened import open_run
 from analysis.runs.traces import trace
 from analysis.runs.work import work
 from rauq.checkpoints.gguf import engines
-from rauq.errors import RunError, UnsupportedModel
+from rauq.errors import RunError, InvalidInput
 from tests.gguf_files import MERGED, save_gguf
 
 
@@ -78,7 +78,15 @@ def test_a_run_keeps_to_the_engine_that_it_was_started_with(prepared, monkeypatc
     assert trace(open_run(folder), 0).engine == "transformers"
 
 
-def test_what_the_engine_does_not_capture_is_refused_by_name(prepared):
-    folder = prepared("hidden", keep=("hidden_layers",))
-    with pytest.raises(UnsupportedModel, match=r"hidden_layers.*llama.cpp runs it.*transformers"):
-        work(folder)
+def test_what_the_engine_does_not_capture_is_refused_by_name_before_anything_is_loaded(prepared):
+    with pytest.raises(InvalidInput, match=r"hidden_layers cannot be kept.*llama.cpp.*engine transformers"):
+        prepared("hidden", keep=("mean_logprob", "hidden_layers"))
+
+
+def test_by_default_a_run_has_the_engine_that_gives_what_it_keeps(prepared, monkeypatch):
+    monkeypatch.setattr(engines, "SMALL", 0)
+    kept = prepared("kept", engine=None, keep=("hidden",), methods=("rauq",))
+    logits = prepared("logits", engine=None, keep=("mean_logprob",), methods=("rauq",))
+    for folder, name in ((kept, "transformers"), (logits, "llama.cpp (")):
+        assert work(folder).state == "finished"
+        assert trace(open_run(folder), 0).engine.startswith(name)
