@@ -146,9 +146,9 @@ def test_a_report_ranks_it_too(tmp_path, monkeypatch):
     page = write_report(run, tmp_path / "report", ReportSettings()).page
     assert "Weakest token" in page.read_text(encoding="utf-8")
     rows = (tmp_path / "report" / "tables" / "methods_prr.csv").read_text(encoding="utf-8").splitlines()
-    assert [row.partition(",")[0] for row in rows] == [
+    assert {row.partition(",")[0] for row in rows} == {
         *("method", "RAUQ", "Weakest token", "Perplexity", "Mean Token Entropy")
-    ]
+    }
 
 
 def close_to(example, answer):

@@ -43,13 +43,18 @@ def chosen(trace: Trace) -> Chosen:
     return selected
 
 
-def store_selection(event: Mapping[str, Any], trace: Trace) -> None:
-    """Write what was selected or marked as incorrect in the browser into the URL; the browser has drawn it already."""
+def store_selection(event: Mapping[str, Any], trace: Trace) -> Chosen:
+    """Write what was selected or marked as incorrect in the browser into the URL; the browser has drawn it already.
+
+    Return what was selected before, as far as this session knows: the URL of this script run may be an older one.
+    """
     selected = Chosen(**{field.name: event[field.name] for field in fields(Chosen)})
     wrong = tuple(event["wrong"])
+    before, _ = st.session_state.get(_HEARD, (Chosen(), ()))
     st.session_state[_HEARD] = (selected, wrong)
-    write(selected)
-    update_url({WRONG: None if wrong == trace.wrong else url_state.written_wrong(wrong)})
+    marks = {WRONG: None if wrong == trace.wrong else url_state.written_wrong(wrong)}
+    update_url(url_state.written(selected, Chosen()) | marks, again=selected != before)
+    return before
 
 
 def serial(selected: Chosen, wrong: tuple[int, ...]) -> int:

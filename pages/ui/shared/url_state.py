@@ -433,11 +433,15 @@ def by_the_user(change: Callable[_Given, None]) -> Callable[_Given, None]:
     return called
 
 
-def update_url(values: Mapping[str, str | None]) -> None:
-    """Write parameters into the URL, and take out those whose value is None, in one step: so Back is one step too."""
+def update_url(values: Mapping[str, str | None], *, again: bool = False) -> None:
+    """Write parameters into the URL, and take out those whose value is None, in one step: so Back is one step too.
+
+    `again`: also where the URL of this script run says so already. The browser may have been sent another one after it
+    asked for this run.
+    """
     now = st.query_params.to_dict()
     changed = {name: value for name, value in {**now, **values}.items() if value is not None}
-    if changed != now:
+    if again or changed != now:
         st.query_params.from_dict(changed)
 
 

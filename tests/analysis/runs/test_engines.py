@@ -11,7 +11,7 @@ from analysis.runs.opened import open_run
 from analysis.runs.traces import trace
 from analysis.runs.work import work
 from rauq.checkpoints.gguf import engines
-from rauq.errors import RunError, InvalidInput
+from rauq.errors import InvalidInput, RunError
 from tests.gguf_files import MERGED, save_gguf
 
 
