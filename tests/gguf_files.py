@@ -23,8 +23,15 @@ TINY = {
     "qwen3moe": named("qwen3-moe"),
     "gemma2": named("gemma2-softcap-window"),
     "gemma3": named("gemma3-window"),
+    "gpt-oss": named("gpt-oss-sinks-window"),
 }
 WINDOWS = {"gemma2": ["sliding_attention", "full_attention", "sliding_attention"], "gemma3": ["sliding_attention"] * 3}
+YARN = {
+    **{"rope_type": "yarn", "factor": 32.0, "original_max_position_embeddings": 4096, "rope_theta": 150_000.0},
+    **{"beta_fast": 32.0, "beta_slow": 1.0, "truncate": False},
+}
+SCALED = {"type": "yarn", "factor": 32.0, "original_context_length": 4096}  # what a file of gpt-oss says of that
+UNSCALED = {"rope_type": "default", "rope_theta": 150_000.0}  # llama.cpp rounds where YaRN's ramp begins and ends
 
 BYTE_TOKENS = ["<pad>", "<s>", "</s>", "<unk>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
 BYTE_TOKENIZER = {
@@ -49,6 +56,8 @@ def save_gguf(path, architecture="llama", *, entries=(), tensors=(), without=(),
     """
     if architecture in WINDOWS:
         changes = {"layer_types": WINDOWS[architecture], "query_pre_attn_scalar": 8, **changes}
+    if architecture == "gpt-oss":
+        changes = {"rope_parameters": UNSCALED, **changes}
     if architecture == "gemma2":  # it has no name for an output matrix of its own
         changes = {**changes, "tie_word_embeddings": True}
     model = tiny_model(TINY[architecture], **changes)
@@ -94,15 +103,16 @@ def entries_of(architecture, config):
         settings |= {"attention.key_length": config.head_dim, "attention.value_length": config.head_dim}
     if architecture == "llama":
         settings["rope.dimension_count"] = config.head_dim
-    if architecture.endswith("moe"):
+    if architecture.endswith(("moe", "oss")):
+        own = architecture == "gpt-oss"
         settings |= {
-            "expert_count": config.num_experts,
+            "expert_count": config.num_local_experts if own else config.num_experts,
             "expert_used_count": config.num_experts_per_tok,
-            "expert_feed_forward_length": config.moe_intermediate_size,
+            "expert_feed_forward_length": config.intermediate_size if own else config.moe_intermediate_size,
         }
     if architecture == "qwen2moe":
         settings["expert_shared_feed_forward_length"] = config.shared_expert_intermediate_size
-    if architecture.startswith("gemma"):
+    if architecture.startswith(("gemma", "gpt")):
         settings["attention.sliding_window"] = config.sliding_window
     if architecture == "gemma2":
         settings |= {
@@ -120,7 +130,11 @@ def tensors_of(architecture, model):
     arrays = {}
     for name, weights in model.state_dict().items():
         array, (stem, _, ending) = weights.float().numpy(), name.rpartition(".")
-        if name.endswith("experts.gate_up_proj"):
+        if architecture == "gpt-oss" and "experts" in name:
+            arrays |= _of_gpt_oss(f"blk.{name.split('.')[2]}", ending, array)
+        elif name.endswith("sinks"):
+            arrays[f"blk.{name.split('.')[2]}.attn_sinks.weight"] = array
+        elif name.endswith("experts.gate_up_proj"):
             layer = f"blk.{name.split('.')[2]}"
             gate, up = np.split(array, 2, axis=1)
             arrays |= {f"{layer}.ffn_gate_exps.weight": gate, f"{layer}.ffn_up_exps.weight": up}
@@ -131,6 +145,15 @@ def tensors_of(architecture, model):
         elif not (config.tie_word_embeddings and stem == "lm_head"):
             arrays[f"{names.get_name(stem)}.{ending}"] = _converted(architecture, config, name, array)
     return arrays
+
+
+def _of_gpt_oss(layer, name, array):
+    kind = "bias" if name.endswith("bias") else "weight"
+    turned = array.swapaxes(1, -1)  # (E, columns, rows), or a bias (E, columns) as it is
+    if name.startswith("down"):
+        return {f"{layer}.ffn_down_exps.{kind}": turned}
+    gate, up = (array[..., turn::2].swapaxes(1, -1) for turn in range(2))
+    return {f"{layer}.ffn_gate_exps.{kind}": gate, f"{layer}.ffn_up_exps.{kind}": up}
 
 
 def _converted(architecture, config, name, array):

@@ -31,6 +31,7 @@ _EXPERTS = frozenset(
         *("expert_weights_norm", "expert_gating_func"),
     }
 )
+_WINDOWS = frozenset({"attention.sliding_window", "attention.sliding_window_pattern"})
 
 Shapes = Mapping[str, tuple[str, ...]]  # dimensions by their names in Hyperparameters, slowest first
 
@@ -61,6 +62,18 @@ _MIXTURE = {
     "ffn_gate_exps.weight": ("experts", "expert_feed_forward", "hidden"),
     "ffn_up_exps.weight": ("experts", "expert_feed_forward", "hidden"),
     "ffn_down_exps.weight": ("experts", "hidden", "expert_feed_forward"),
+}
+_OF_GPT_OSS = {
+    **{name: shape for name, shape in _ATTENTION.items() if name != "ffn_norm.weight"},
+    **_BIASES,
+    "attn_output.bias": ("hidden",),
+    "attn_sinks.weight": ("heads",),
+    "post_attention_norm.weight": ("hidden",),
+    **_MIXTURE,
+    "ffn_gate_inp.bias": ("experts",),
+    "ffn_gate_exps.bias": ("experts", "expert_feed_forward"),
+    "ffn_up_exps.bias": ("experts", "expert_feed_forward"),
+    "ffn_down_exps.bias": ("experts", "hidden"),
 }
 _SHARED_EXPERT = {
     "ffn_gate_inp_shexp.weight": ("hidden",),
@@ -145,6 +158,14 @@ ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
             entries=_GEMMA3,
             window_period=6,
             scale_by_width_at=62,
+        ),
+        "gpt-oss": Architecture(
+            model_type="gpt_oss",
+            class_name="GptOssForCausalLM",
+            layer=_OF_GPT_OSS,
+            entries=_EXPERTS | _WINDOWS,
+            window=128,
+            window_period=2,
         ),
     }
 )

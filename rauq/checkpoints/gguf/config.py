@@ -254,7 +254,8 @@ def _scaling(header: GgufHeader, sizes: Hyperparameters) -> dict[str, str | floa
         return {"rope_type": "default"}
     if kind == "linear":
         return {"rope_type": "linear", "factor": factor}
-    return {
+    exact: dict[str, str | float | int] = {"truncate": False} if header.architecture == "gpt-oss" else {}  # its config
+    return exact | {
         "rope_type": "yarn",
         "factor": factor,
         "original_max_position_embeddings": whole(
@@ -316,6 +317,11 @@ def config_options(header: GgufHeader, sizes: Hyperparameters) -> dict[str, Any]
     if architecture.has_experts:
         options |= _experts(header, architecture, sizes)
     if architecture.window_period is not None:
+        options |= {
+            "sliding_window": whole(header, "attention.sliding_window", default=architecture.window),
+            "layer_types": _layer_types(header, architecture, sizes),
+        }
+    if architecture.scale_by_width_at is not None:
         options |= _gemma(header, architecture, sizes)
     return options
 
@@ -340,6 +346,12 @@ def _common(header: GgufHeader, sizes: Hyperparameters) -> dict[str, Any]:
 
 
 def _experts(header: GgufHeader, architecture: Architecture, sizes: Hyperparameters) -> dict[str, Any]:
+    if architecture.model_type == "gpt_oss":
+        return {
+            "num_local_experts": sizes.experts,
+            "num_experts_per_tok": sizes.experts_used,
+            "intermediate_size": sizes.expert_feed_forward,
+        }
     stated = header.get(f"{header.architecture}.expert_weights_norm", bool)
     usual = architecture.model_type == "qwen3_moe"  # as llama.cpp computes them
     options = {
@@ -354,13 +366,9 @@ def _experts(header: GgufHeader, architecture: Architecture, sizes: Hyperparamet
 
 
 def _gemma(header: GgufHeader, architecture: Architecture, sizes: Hyperparameters) -> dict[str, Any]:
-    """Sliding windows, softcaps and the scale of attention of Gemma 2 and 3."""
+    """Softcaps, the scale of attention and the position embedding of windows of Gemma 2 and 3."""
     name = header.architecture
-    options: dict[str, Any] = {
-        "sliding_window": whole(header, "attention.sliding_window", default=architecture.window),
-        "layer_types": _layer_types(header, architecture, sizes),
-        "query_pre_attn_scalar": _query_scalar(header, architecture, sizes),
-    }
+    options: dict[str, Any] = {"query_pre_attn_scalar": _query_scalar(header, architecture, sizes)}
     for cap in ("attn_logit_softcapping", "final_logit_softcapping"):
         if f"{name}.{cap}" in header.metadata:
             options[cap] = real(header, cap)

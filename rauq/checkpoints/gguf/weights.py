@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -19,6 +20,7 @@ from transformers.modeling_gguf_pytorch_utils import TENSOR_PROCESSORS, TensorPr
 
 from rauq.arguments import Cancel, OnProgress
 from rauq.checkpoints.gguf.architectures import ROPE_FACTORS
+from rauq.checkpoints.gguf.gpt_oss import GptOssTensors
 from rauq.checkpoints.gguf.header import GgufHeader, GgufTensor, said
 from rauq.checkpoints.store import raise_if_cancelled
 from rauq.errors import ModelNotFound, UnsupportedModel
@@ -26,6 +28,7 @@ from rauq.errors import ModelNotFound, UnsupportedModel
 _DTYPES = {"float32": ("F32", torch.float32), "bfloat16": ("BF16", torch.bfloat16), "float16": ("F16", torch.float16)}
 _SLAB = 2**22  # elements that are dequantised at once
 _MOST_NAMED = 3
+_PROCESSORS = MappingProxyType({**TENSOR_PROCESSORS, "gpt-oss": GptOssTensors})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +87,7 @@ def plan(header: GgufHeader, skeleton: PreTrainedModel, *, state: tuple[int, int
     Raises:
         UnsupportedModel: the model has a tensor that the file lacks, or the other way round.
     """
-    processor = TENSOR_PROCESSORS.get(header.architecture, TensorProcessor)(config=skeleton.config.to_dict())
+    processor = _PROCESSORS.get(header.architecture, TensorProcessor)(config=skeleton.config.to_dict())
     with _tables(header):
         names: dict[str, str] = get_gguf_hf_weights_map(_Names(model=skeleton), processor)
     sources: dict[str, list[GgufTensor]] = {}

@@ -10,7 +10,7 @@ from rauq.checkpoints.gguf.architectures import ARCHITECTURES
 from rauq.checkpoints.gguf.config import llama3_factors, read_config, read_hyperparameters
 from rauq.checkpoints.gguf.header import read_header
 from rauq.errors import ModelNotFound, UnsupportedModel
-from tests.gguf_files import TINY, save_gguf
+from tests.gguf_files import SCALED, TINY, YARN, save_gguf
 from tests.real_models import SMOLLM2
 
 # What tests/architectures.py chooses of its own, and files cannot say or state as the model's default.
@@ -84,6 +84,12 @@ def test_scaling_of_positions_is_supported(tmp_path, architecture, kind):
         "none": {"rope_type": "default"},
     }
     assert read == {"rope_theta": 10_000.0, **expected[kind]}
+
+
+def test_positions_of_gpt_oss_are_scaled_without_rounding_where_that_begins_and_ends(tmp_path):
+    entries = {f"gpt-oss.rope.scaling.{key}": value for key, value in SCALED.items()}
+    model = save_gguf(tmp_path / "m.gguf", "gpt-oss", entries=entries, rope_parameters=YARN)
+    assert config_of(tmp_path / "m.gguf").rope_parameters == model.config.rope_parameters == YARN
 
 
 def test_a_factor_alone_is_linear_and_gemma3_scales_full_attention_alone(tmp_path):

@@ -69,10 +69,21 @@ def test_quantised_weights_are_those_that_the_reference_dequantises(dtype, tmp_p
         assert torch.equal(found[f"model.layers.{layer}.mlp.down_proj.weight"], expected)
 
 
-def write_quantised(file, quantised):
+def test_experts_of_gpt_oss_are_read_from_the_type_that_its_files_have(tmp_path):
+    file, kind = tmp_path / "tiny.gguf", gguf.GGMLQuantizationType.MXFP4
+    experts = save_gguf(file, "gpt-oss").state_dict()["model.layers.1.mlp.experts.gate_up_proj"].numpy()
+    parts = {f"blk.1.ffn_{name}_exps.weight": experts[..., turn::2] for turn, name in enumerate(("gate", "up"))}
+    quantised = {name: (gguf.quantize(part.swapaxes(1, 2), kind), kind) for name, part in parts.items()}
+    write_quantised(file, quantised, "gpt-oss")
+    found = load_model(file, engine="transformers").model.state_dict()["model.layers.1.mlp.experts.gate_up_proj"]
+    for turn, (data, _) in enumerate(quantised.values()):
+        np.testing.assert_array_equal(found[..., turn::2].numpy(), gguf.dequantize(data, kind).swapaxes(1, 2))
+
+
+def write_quantised(file, quantised, architecture="llama"):
     """The same file, with some of its tensors in these types."""
     reader = gguf.GGUFReader(file)
-    writer = gguf.GGUFWriter(file.with_suffix(".new"), "llama")
+    writer = gguf.GGUFWriter(file.with_suffix(".new"), architecture)
     for key, field in reader.fields.items():
         if not key.startswith("GGUF.") and key != "general.architecture":
             kind, part = field.types[0], field.types[-1] if len(field.types) > 1 else None
