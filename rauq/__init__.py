@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from rauq.model.generation import Watch
     from rauq.model.language_model import LanguageModel
     from rauq.model.loading import load_model, wrap
+    from rauq.model.monitor import Moment, Monitor
     from rauq.model.p_true import p_true_judge
 
 __all__ = [
@@ -60,6 +61,8 @@ __all__ = [
     "MissingPackage",
     "ModelInfo",
     "ModelNotFound",
+    "Moment",
+    "Monitor",
     "NamedModel",
     "NonFiniteLogits",
     "NotCaptured",
@@ -103,6 +106,8 @@ _AT_FIRST_USE = {
     "Judges": "rauq.methods.pair_scorers.judges",
     "LanguageModel": "rauq.model.language_model",
     "Method": "rauq.methods.method",
+    "Moment": "rauq.model.monitor",
+    "Monitor": "rauq.model.monitor",
     "Uncertainty": "rauq.methods.method",
     "Watch": "rauq.model.generation",
     "evaluate": "rauq.methods.evaluate",

@@ -1,0 +1,110 @@
+"""Algorithm 1 while an answer is written: after each token its value is that of the tokens so far.
+
+Every head of the window is followed, so that a selection which changes costs nothing: the heads that are selected so
+far are those that `score` selects in the same tokens.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from rauq.errors import InvalidInput
+from rauq.scoring.algorithm import combine_layers, log_of, select_heads
+from rauq.scoring.settings import Settings
+
+
+class SoFar(NamedTuple):
+    """The score of the tokens so far, of Lw layers.
+
+    `uncertainty` in nats; `layer` is the one that gives it, by its place among the Lw, None where several do; `picked`
+    (Lw,) heads, -1 where it is the mean over heads; `attention` (Lw,) of those on the previous token, nan at the first
+    one, and their `confidence` (Lw,).
+    """
+
+    uncertainty: float
+    layer: int | None
+    picked: np.ndarray
+    attention: np.ndarray
+    confidence: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Online:
+    """The state after `count` tokens: of each layer and head (Lw, H) the confidence, and sums of -log c and attention.
+
+    `settings` have signal and alpha filled in; `layers` are absolute indices.
+    """
+
+    settings: Settings
+    layers: tuple[int, ...]
+    count: int = 0
+    confidence: np.ndarray
+    losses: np.ndarray
+    weights: np.ndarray
+    latest: np.ndarray
+
+    @classmethod
+    def begin(cls, settings: Settings, layers: Sequence[int], num_heads: int) -> "Online":
+        """The state before the first token.
+
+        Raises:
+            InvalidInput: settings that need the whole answer; the message names them.
+        """
+        _refuse_whole(settings)
+        empty = np.zeros((len(layers), 1 if settings.heads == "mean" else num_heads))
+        return cls(
+            settings=settings,
+            layers=tuple(layers),
+            confidence=empty,
+            losses=empty,
+            weights=empty,
+            latest=np.full_like(empty, np.nan),
+        )
+
+    def after(self, signal: float, attention: np.ndarray | None) -> "Online":
+        """The state after one more token.
+
+        Args:
+            signal: Of the token, as `rauq.scoring.algorithm.signal_of` has it.
+            attention: (Lw, H) weights on the previous token; None for the first one.
+        """
+        if self.count == 0 or attention is None:
+            confidence, latest = np.full_like(self.confidence, signal), np.full_like(self.latest, np.nan)
+            weights = self.weights
+        else:
+            own = np.asarray(attention, np.float64)
+            latest = own.mean(axis=1, keepdims=True) if self.settings.heads == "mean" else own
+            alpha = float(self.settings.alpha or 0.0)
+            confidence, weights = alpha * signal + (1 - alpha) * latest * self.confidence, self.weights + latest
+        losses = self.losses - log_of(confidence)
+        return replace(self, count=self.count + 1, confidence=confidence, losses=losses, weights=weights, latest=latest)
+
+    def so_far(self) -> SoFar:
+        """The score of the tokens so far; there is at least one."""
+        averaged = self.settings.heads == "mean"
+        rule = "max" if averaged else self.settings.heads
+        picked = select_heads(self.weights[None] / max(self.count - 1, 1), self.layers, rule)[0, :, 0]
+        own = np.arange(len(self.layers)), picked
+        scores = self.losses[own] / self.count
+        uncertainty = float(combine_layers(scores[None], self.settings.layer_aggregation)[0])
+        layer = int(scores.argmax()) if self.settings.layer_aggregation == "max" else None
+        named = np.full_like(picked, -1) if averaged else picked
+        return SoFar(uncertainty, layer, named, self.latest[own], self.confidence[own])
+
+
+def _refuse_whole(settings: Settings) -> None:
+    allowed = {
+        "update": settings.update == "rauq",
+        "token_aggregation": settings.token_aggregation == "mean_log",
+        "alignment": settings.alignment == "predicting",
+        "heads": settings.heads != "top5",
+    }
+    if wrong := [name for name, fits in allowed.items() if not fits]:
+        values = ", ".join(f"{name}={getattr(settings, name)!r}" for name in wrong)
+        message = (
+            f"{values}: this is known of a whole answer only. While it is written, use update='rauq', "
+            "token_aggregation='mean_log', alignment='predicting', and heads 'max', 'mean' or fixed ones."
+        )
+        raise InvalidInput(message)

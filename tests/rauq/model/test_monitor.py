@@ -1,0 +1,150 @@
+"""A monitor beside transformers' own `generate`: after the last token, its score is that of the whole answer."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import rauq
+from rauq.errors import InvalidInput, UnsupportedModel
+from rauq.model.monitor import Monitor
+from rauq.scoring.online import Online
+from rauq.scoring.settings import Settings
+from tests.architectures import named, tiny_language_model
+
+PROMPT = [5, 9, 30, 77, 100, *range(42, 62)]
+FAMILIES = (
+    "llama",
+    "qwen3",
+    "mixtral",
+    "gemma2-softcap-window",
+    "gemma3-window",
+    "gpt-oss-sinks-window",
+    "phi3-window",
+)
+EVERY = {"layers": "all"}
+SETTINGS = {
+    "paper": Settings(**EVERY),
+    "probability": Settings(signal="probability", alpha=0.3, **EVERY),
+    "mean of heads": Settings(heads="mean", **EVERY),
+    "fixed": Settings(heads=((0, 2), (1, 0), (2, 1)), signal="entropy", **EVERY),
+    "mean of layers": Settings(layer_aggregation="mean", **EVERY),
+}
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def lm(request):
+    return tiny_language_model(named(request.param))
+
+
+def generate(lm, monitor, *, count=20, **options):
+    """The ids that transformers adds to the prompt."""
+    ids = torch.tensor([PROMPT])
+    with monitor:
+        found = lm.model.generate(
+            ids, max_new_tokens=count, do_sample=False, eos_token_id=None, stopping_criteria=[monitor], **options
+        )
+    return found[0, len(PROMPT) :].tolist()
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_after_each_token_the_score_is_that_of_the_answer_so_far(lm, settings):
+    monitor = Monitor(lm, settings)
+    ids = generate(lm, monitor)
+    assert [moment.id for moment in monitor.moments] == ids
+    whole = lm.read(PROMPT, ids)
+    np.testing.assert_allclose([moment.logprob for moment in monitor.moments], whole.logprobs, atol=1e-5)
+    np.testing.assert_allclose([moment.entropy for moment in monitor.moments], whole.entropies, atol=1e-5)
+    for count in (1, 2, 7, 20):
+        moment, score = monitor.moments[count - 1], rauq.score(lm.read(PROMPT, ids[:count]), settings)
+        assert moment.uncertainty == pytest.approx(score.uncertainty, abs=1e-5)
+        if count > 1 and settings.layer_aggregation == "max":
+            row = score.layers.index(score.layer)
+            assert (moment.layer, moment.head) == (score.layer, score.heads[row] if score.heads[row] >= 0 else None)
+            assert moment.attention == pytest.approx(score.attention[row, -1], abs=1e-5)
+            assert moment.confidence == pytest.approx(score.confidence[row, -1], abs=1e-5)
+    assert monitor.uncertainty == monitor.moments[-1].uncertainty
+
+
+def test_a_threshold_stops_the_answer_at_the_first_token_above_it(lm):
+    free = Monitor(lm, SETTINGS["probability"])
+    generate(lm, free)
+    values = [moment.uncertainty for moment in free.moments]
+    limit = sorted(values)[-3]
+    seen = []
+    monitor = Monitor(lm, SETTINGS["probability"], threshold=limit, on_token=seen.append)
+    first = next(index for index, value in enumerate(values) if value > limit)
+    assert len(generate(lm, monitor)) == first + 1
+    assert (monitor.alarm, free.alarm) == (first, None)
+    assert seen == monitor.moments
+
+
+def test_a_monitor_begins_again_with_each_answer_and_leaves_nothing_behind(lm):
+    monitor = Monitor(lm)
+    first = generate(lm, monitor)
+    before = monitor.moments
+    hooks = len(lm.model._forward_hooks)
+    assert generate(lm, monitor) == first
+    assert [moment.uncertainty for moment in monitor.moments] == [moment.uncertainty for moment in before]
+    assert len(lm.model._forward_hooks) == hooks == 0
+    assert lm.generate(PROMPT, max_new_tokens=20, stop=()).answer_ids.tolist()[:5] == first[:5]
+
+
+@pytest.fixture(scope="module")
+def llama():
+    return tiny_language_model(named("llama"))
+
+
+def test_before_the_first_token_there_is_no_score(llama):
+    assert math.isnan(Monitor(llama).uncertainty)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"update": "product"}, {"token_aggregation": "median"}, {"alignment": "own"}, {"heads": "top5"}],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_settings_that_need_the_whole_answer_are_refused_by_name(llama, changes):
+    with pytest.raises(InvalidInput, match=next(iter(changes))):
+        Monitor(llama, Settings(**changes, **EVERY))
+
+
+@pytest.mark.parametrize("threshold", [math.nan, math.inf, "high"])
+def test_a_threshold_is_a_number(llama, threshold):
+    with pytest.raises(InvalidInput, match="threshold"):
+        Monitor(llama, threshold=threshold)
+
+
+def test_several_sequences_and_beams_are_refused(llama):
+    ids = torch.tensor([PROMPT, PROMPT])
+    monitor = Monitor(llama)
+    with monitor, pytest.raises(InvalidInput, match="2 sequences"):
+        llama.model.generate(ids, max_new_tokens=3, stopping_criteria=[monitor])
+    with pytest.raises(InvalidInput, match="sequences"):
+        generate(llama, monitor, num_beams=2)
+
+
+def test_outside_of_with_it_sees_nothing_and_says_so(llama):
+    with pytest.raises(InvalidInput, match="inside `with`"):
+        llama.model.generate(torch.tensor([PROMPT]), max_new_tokens=3, stopping_criteria=[Monitor(llama)])
+
+
+def test_a_cache_of_a_fixed_length_is_refused(llama):
+    with pytest.raises(UnsupportedModel, match="fixed length"):
+        generate(llama, Monitor(llama), cache_implementation="static")
+
+
+def test_a_model_whose_own_calls_do_not_show_its_attention_is_refused():
+    with pytest.raises(UnsupportedModel, match="cannot be watched"):
+        Monitor(tiny_language_model(named("bloom")))
+
+
+def test_the_heads_that_are_selected_so_far_may_change():
+    online = Online.begin(Settings(signal="probability", alpha=0.5), (4,), 2)
+    online = online.after(1.0, None).after(1.0, np.array([[0.5, 0.1]]))
+    assert online.so_far().picked.tolist() == [0]
+    online = online.after(1.0, np.array([[0.0, 0.9]]))
+    found = online.so_far()
+    assert found.picked.tolist() == [1]
+    assert found.uncertainty == pytest.approx(-(np.log(0.55) + np.log(0.5 + 0.5 * 0.9 * 0.55)) / 3)
