@@ -397,7 +397,7 @@ def sweep_sentence(sweep: Sweep) -> str:
     verdicts = [_than(difference) for difference in differences]
     first = f"ranks {verdicts[0]} than shuffled" if verdicts[0] else "cannot be compared with shuffled"
     more = " and" if verdicts[0] == verdicts[-1] else f", {verdicts[-1] or 'and cannot be compared'}"
-    return f"At the paper's alpha {sweep.paper_alpha:g} for {sweep.signal} real attention {first}{more.join(words)}."
+    return f"At the paper's alpha {sweep.paper_alpha:g} real attention {first}{more.join(words)}."
 
 
 def attention_sentences(sweep: Sweep) -> tuple[str, ...]:

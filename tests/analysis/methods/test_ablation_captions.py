@@ -155,7 +155,7 @@ VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.5, 0.45]
 )
 def test_the_sweep_states_whether_real_attention_ranks_better_than_shuffled(difference, verdict):
     found = swept(VALUES, {"shuffled": difference, "constant": 0.0, "none": 0.0})
-    assert sweep_sentence(found) == f"At the paper's alpha 0.2 for probability real attention ranks {verdict}."
+    assert sweep_sentence(found) == f"At the paper's alpha 0.2 real attention ranks {verdict}."
     (words,) = attention_sentences(found)
     assert words.count(verdict.split(" than")[0] + " than") >= 2  # at the paper's alpha and at the best
 
@@ -185,7 +185,7 @@ def test_where_the_papers_alpha_is_the_best_or_the_best_uses_no_attention_that_i
 def test_the_sweep_is_stated_for_all_answers_and_within_groups():
     found = swept(VALUES, groups=("all", WITHIN, "a", "b"))
     assert sweep_sentence(found) == (
-        "At the paper's alpha 0.2 for probability real attention ranks no better than shuffled over all answers "
+        "At the paper's alpha 0.2 real attention ranks no better than shuffled over all answers "
         "(0.000 [−0.050, +0.050]) and within groups (0.000 [−0.050, +0.050])."
     )
     assert [words.partition(":")[0] for words in attention_sentences(found)] == ["All answers", "Mean within groups"]
