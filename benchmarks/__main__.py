@@ -28,6 +28,7 @@ BY_DEFAULT = {
     "engine_speed": "benchmarks.engine_speed",
     "capture": "benchmarks.capture",
     "overhead": "benchmarks.overhead",
+    "monitor": "benchmarks.monitor",
     "memory": "benchmarks.memory",
     "growth": "benchmarks.growth",
     "scoring": "benchmarks.scoring",

@@ -167,6 +167,7 @@ SPEED = (
     Subject("engine_shapes", "Engines: large models"),
     Subject("capture", "Overhead"),
     Subject("overhead", "Overhead by method"),
+    Subject("monitor", "Watching"),
     Subject("memory", "Memory"),
     Subject("growth", "Growth with the prompt"),
     Subject("peers_time", "Other tools: time"),

@@ -253,6 +253,42 @@ def own_weights(queries: Tensor, keys: Keys, mask: Tensor | None, options: Mappi
     return torch.cat(pieces, dim=2)
 
 
+def of_head(
+    head: int, query: Tensor, key: Tensor, options: Mapping[str, Any]
+) -> tuple[Tensor, Tensor, Mapping[str, Any]]:
+    """The query, the keys and the options of a single head, as views."""
+    shared = head * key.shape[1] // query.shape[1]
+    sinks = options.get("s_aux")
+    own = options if sinks is None else {**options, "s_aux": sinks[head : head + 1]}
+    return query[:, head : head + 1], key[:, shared : shared + 1], own
+
+
+def weight_on_itself(query: Tensor, key: Tensor, mask: Tensor | None, options: Mapping[str, Any]) -> Tensor:
+    """Weights (B, H) of one query (B, H, 1, D) on the last of its keys (B, H_kv, T, D), as soon as they are there.
+
+    In few operations, since it is called for every layer and token; `band` has the same for many rows.
+
+    Raises:
+        UnsupportedModel: the mask hides the last key, or the model has a position bias of its own.
+    """
+    _refuse_unknown(options)
+    scores = _scores(query, key.float(), options)
+    if mask is not None:
+        bias = _additive(mask[:, :, -1:])
+        if bool(torch.isneginf(bias[..., -1]).any()):
+            message = (
+                "The cache has a fixed length, so that its last key is not that of the last token. Generate with the "
+                "usual, dynamic cache."
+            )
+            raise UnsupportedModel(message)
+        scores.add_(bias)
+    elif (window := options.get("sliding_window")) is not None:
+        scores[..., : max(0, key.shape[2] - window)] = -torch.inf
+    if (sinks := options.get("s_aux")) is not None:
+        scores = torch.cat([scores, sinks.float().view(1, -1, 1, 1).expand(len(scores), -1, 1, 1)], dim=-1)
+    return torch.softmax(scores, dim=-1)[:, :, 0, key.shape[2] - 1]
+
+
 def _chunks(pending: Pending, cache: MaskCache) -> Iterator[Scored]:
     queries, keys, rows, options, last = pending
     _refuse_unknown(options)

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from rauq.arguments import is_number
 from rauq.capture import tap
-from rauq.capture.session import TappedSession, band
-from rauq.capture.tap import Keys, Pending, Rows
+from rauq.capture.session import TappedSession, of_head, weight_on_itself
 from rauq.errors import InvalidInput, UnsupportedModel
 from rauq.model.engines.transformers_engine import TransformersEngine
 from rauq.scoring.algorithm import signal_of
@@ -22,6 +21,9 @@ from rauq.scoring.settings import Settings, resolve, window
 
 if TYPE_CHECKING:
     from rauq.model.language_model import LanguageModel
+
+
+_LEAST = -1e4  # nats: of a token that the model rules out, which adds nothing to an entropy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +57,10 @@ class Monitor:
     """Scores one answer token by token, inside `with`, and may stop it.
 
     It is given to transformers' `generate` among the `stopping_criteria`, and works in the thread that calls it. Of the
-    layers in the window it computes the attention of each new token once more, which is linear in the context. After
-    the last token `uncertainty` is that of `score`. One sequence, without thinking; `settings` that need a whole answer
-    are refused. `lm.generate` and `rauq.Watch` need none of this: `on_progress` there has the trace so far.
+    layers in the window it computes the attention of each new token once more, which is linear in the context: of all
+    heads, or of fixed `heads` alone. After the last token `uncertainty` is that of `score`. It watches one sequence,
+    without thinking, and refuses `settings` that need a whole answer. `lm.generate` and `rauq.Watch` do without it:
+    `on_progress` there has the trace so far.
 
     Args:
         lm: The model, from `load_model` or `wrap`, in transformers.
@@ -144,7 +147,7 @@ class Monitor:
 
     def _moment(self, token: int, logprobs: Tensor) -> Moment:
         chosen, index = float(logprobs[token]), self._online.count
-        entropy = float(torch.special.entr(logprobs.exp()).sum())
+        entropy = -float((logprobs.exp() * logprobs.clamp(min=_LEAST)).sum())
         signal = signal_of(np.array(chosen), np.array(entropy), self.lm.vocab_size, self._settings.signal or "entropy")
         self._online = self._online.after(float(signal), self._attention() if index else None)
         found = self._online.so_far()
@@ -170,27 +173,18 @@ class Monitor:
         return weights.cpu().numpy()
 
     def _recorder(self, layer: int) -> tap.Recorder:
+        fixed = dict(self._settings.heads).get(layer) if isinstance(self._settings.heads, tuple) else None
+
         def note(query: Tensor, key: Tensor, mask: Tensor | None, options: Mapping[str, Any]) -> None:
             self._weights.pop(layer, None)
             if query.shape[0] != 1 or query.shape[2] != 1:
                 return  # a prompt: its last row predicts the first token, which has no previous one
-            if mask is not None and _is_hidden(mask[..., -1]):
-                message = (
-                    "The cache has a fixed length, so that its last key is not that of the last token. Generate with "
-                    "the usual, dynamic cache."
-                )
-                raise UnsupportedModel(message)
-            last = key.shape[2] - 1
-            pending = Pending(query, Keys(0, key), [Rows(1, mask, 0)], options, last)
-            self._weights[layer] = band(pending, {}, offsets=1)[0, :, 0, 0]
+            if fixed is not None:
+                query, key, options = of_head(fixed, query, key, options)
+            self._weights[layer] = weight_on_itself(query, key, mask, options)[0]
 
         return note
 
     def _note_logits(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         del module, args
         self._logits = output.logits[0, -1].float()
-
-
-def _is_hidden(mask: Tensor) -> bool:
-    """Whether a mask (B, 1, n) of one key hides it from a query."""
-    return not bool(mask.any()) if mask.dtype == torch.bool else bool((mask <= torch.finfo(mask.dtype).min / 2).any())

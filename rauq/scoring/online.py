@@ -1,7 +1,7 @@
 """Algorithm 1 while an answer is written: after each token its value is that of the tokens so far.
 
-Every head of the window is followed, so that a selection which changes costs nothing: the heads that are selected so
-far are those that `score` selects in the same tokens.
+Where heads are selected, all of the window are followed, so that a selection which changes costs nothing: the heads
+that are selected so far are those that `score` selects in the same tokens.
 """
 
 from collections.abc import Sequence
@@ -32,9 +32,10 @@ class SoFar(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Online:
-    """The state after `count` tokens: of each layer and head (Lw, H) the confidence, and sums of -log c and attention.
+    """The state after `count` tokens: of each layer and head (Lw, K) the confidence, and sums of -log c and attention.
 
-    `settings` have signal and alpha filled in; `layers` are absolute indices.
+    `settings` have signal and alpha filled in; `layers` are absolute indices. K is the number of heads where one of
+    them is selected, else 1: that of the `fixed` heads (Lw,), which are -1 for the mean over heads.
     """
 
     settings: Settings
@@ -44,6 +45,7 @@ class Online:
     losses: np.ndarray
     weights: np.ndarray
     latest: np.ndarray
+    fixed: np.ndarray | None
 
     @classmethod
     def begin(cls, settings: Settings, layers: Sequence[int], num_heads: int) -> "Online":
@@ -53,7 +55,12 @@ class Online:
             InvalidInput: settings that need the whole answer; the message names them.
         """
         _refuse_whole(settings)
-        empty = np.zeros((len(layers), 1 if settings.heads == "mean" else num_heads))
+        fixed = None
+        if settings.heads == "mean":
+            fixed = np.full(len(layers), -1)
+        elif settings.heads != "max":
+            fixed = select_heads(np.zeros((1, len(layers), num_heads)), layers, settings.heads)[0, :, 0]
+        empty = np.zeros((len(layers), num_heads if fixed is None else 1))
         return cls(
             settings=settings,
             layers=tuple(layers),
@@ -61,6 +68,7 @@ class Online:
             losses=empty,
             weights=empty,
             latest=np.full_like(empty, np.nan),
+            fixed=fixed,
         )
 
     def after(self, signal: float, attention: np.ndarray | None) -> "Online":
@@ -68,7 +76,7 @@ class Online:
 
         Args:
             signal: Of the token, as `rauq.scoring.algorithm.signal_of` has it.
-            attention: (Lw, H) weights on the previous token; None for the first one.
+            attention: Weights on the previous token; None for the first one. (Lw, H), or (Lw, 1) of fixed heads.
         """
         if self.count == 0 or attention is None:
             confidence, latest = np.full_like(self.confidence, signal), np.full_like(self.latest, np.nan)
@@ -83,15 +91,12 @@ class Online:
 
     def so_far(self) -> SoFar:
         """The score of the tokens so far; there is at least one."""
-        averaged = self.settings.heads == "mean"
-        rule = "max" if averaged else self.settings.heads
-        picked = select_heads(self.weights[None] / max(self.count - 1, 1), self.layers, rule)[0, :, 0]
-        own = np.arange(len(self.layers)), picked
+        picked = select_heads(self.weights[None], self.layers)[0, :, 0] if self.fixed is None else self.fixed
+        own = np.arange(len(self.layers)), picked if self.fixed is None else 0
         scores = self.losses[own] / self.count
         uncertainty = float(combine_layers(scores[None], self.settings.layer_aggregation)[0])
         layer = int(scores.argmax()) if self.settings.layer_aggregation == "max" else None
-        named = np.full_like(picked, -1) if averaged else picked
-        return SoFar(uncertainty, layer, named, self.latest[own], self.confidence[own])
+        return SoFar(uncertainty, layer, picked, self.latest[own], self.confidence[own])
 
 
 def _refuse_whole(settings: Settings) -> None:

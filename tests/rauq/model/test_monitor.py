@@ -5,8 +5,10 @@ import math
 import numpy as np
 import pytest
 import torch
+from transformers import DynamicCache
 
 import rauq
+from rauq.capture.session import weight_on_itself
 from rauq.errors import InvalidInput, UnsupportedModel
 from rauq.model.monitor import Monitor
 from rauq.scoring.online import Online
@@ -38,14 +40,14 @@ def lm(request):
     return tiny_language_model(named(request.param))
 
 
-def generate(lm, monitor, *, count=20, **options):
-    """The ids that transformers adds to the prompt."""
-    ids = torch.tensor([PROMPT])
+def generate(lm, monitor, *, count=20, padding=0, **options):
+    """The ids that transformers adds to the prompt, which may stand after padding."""
+    ids = torch.tensor([[0] * padding + PROMPT])
+    seen = torch.tensor([[0] * padding + [1] * len(PROMPT)])
+    options |= {"attention_mask": seen, "max_new_tokens": count, "do_sample": False, "eos_token_id": None}
     with monitor:
-        found = lm.model.generate(
-            ids, max_new_tokens=count, do_sample=False, eos_token_id=None, stopping_criteria=[monitor], **options
-        )
-    return found[0, len(PROMPT) :].tolist()
+        found = lm.model.generate(ids, stopping_criteria=[monitor], **options)
+    return found[0, ids.shape[1] :].tolist()
 
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
@@ -65,6 +67,25 @@ def test_after_each_token_the_score_is_that_of_the_answer_so_far(lm, settings):
             assert moment.attention == pytest.approx(score.attention[row, -1], abs=1e-5)
             assert moment.confidence == pytest.approx(score.confidence[row, -1], abs=1e-5)
     assert monitor.uncertainty == monitor.moments[-1].uncertainty
+
+
+@pytest.mark.parametrize("options", [{"padding": 5}, {"past_key_values": DynamicCache}], ids=["padded", "all keys"])
+def test_keys_that_are_masked_weigh_nothing(lm, options):
+    """Padding before the prompt, and a cache that keeps keys which a window hides."""
+    options = {name: value() if callable(value) else value for name, value in options.items()}
+    monitor = Monitor(lm, SETTINGS["probability"])
+    ids = generate(lm, monitor, **options)
+    expected = rauq.score(lm.read(PROMPT, ids), SETTINGS["probability"])
+    assert monitor.uncertainty == pytest.approx(expected.uncertainty, abs=1e-5)
+
+
+def test_a_window_without_a_mask_hides_the_keys_before_it():
+    keys, query = torch.randn(2, 1, 2, 9, 4, generator=torch.Generator().manual_seed(0)).unbind()
+    query = query.repeat(1, 2, 1, 1)[:, :, :1]
+    hidden = torch.arange(9).view(1, 1, 1, 9) >= 9 - 4
+    masked = weight_on_itself(query, keys, hidden, {})
+    torch.testing.assert_close(weight_on_itself(query, keys, None, {"sliding_window": 4}), masked)
+    assert (weight_on_itself(query, keys, None, {}) < masked).all()
 
 
 def test_a_threshold_stops_the_answer_at_the_first_token_above_it(lm):
