@@ -72,13 +72,13 @@ def about_request(manifest: Manifest, run: Run | None = None) -> str:
 
 def _longest(request: Request, run: Run | None) -> str:
     """Return how long a generated answer can be, and how many are not generated."""
-    most = f"t most {request.max_new_tokens} new tokens"
+    most = f"at most {request.max_new_tokens} new tokens"
     given = 0 if run is None else int((run.answers["stop_reason"] == "given").sum())
     if run is None or not given:
-        return f"A{most}"
+        return most.capitalize()
     if given == len(run.answers):
         return "All answers are given in the data set, none is generated"
-    return f"{given:,} answers are given in the data set, the others have a{most}"
+    return f"{given:,} answers are given in the data set, the others have {most}"
 
 
 def _stored(request: Request) -> str:

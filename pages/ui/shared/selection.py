@@ -50,11 +50,11 @@ def store_selection(event: Mapping[str, Any], trace: Trace) -> Chosen:
     """
     selected = Chosen(**{field.name: event[field.name] for field in fields(Chosen)})
     wrong = tuple(event["wrong"])
-    before, _ = st.session_state.get(_HEARD, (Chosen(), ()))
+    before = st.session_state.get(_HEARD, (Chosen(), ()))
     st.session_state[_HEARD] = (selected, wrong)
     marks = {WRONG: None if wrong == trace.wrong else url_state.written_wrong(wrong)}
-    update_url(url_state.written(selected, Chosen()) | marks, again=selected != before)
-    return before
+    update_url(url_state.written(selected, Chosen()) | marks, again=(selected, wrong) != before)
+    return before[0]
 
 
 def serial(selected: Chosen, wrong: tuple[int, ...]) -> int:
