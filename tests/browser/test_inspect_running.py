@@ -42,7 +42,8 @@ def test_a_job_survives_a_switch_of_pages(page, server):
 
 
 def test_a_tab_that_is_loaded_again_finds_the_answer_that_it_asked_for(page, server):
-    begin_long(page, server)
+    begin_long(page, server)  # a person takes longer than the page until the browser has the key, or the answer
+    page.wait_for_function("() => sessionStorage.getItem('rauq-job') || location.search.includes('kept=')")
     page.reload()
     live = page.locator(".views.live .headline", has_text="Generating")
     expect(live.or_(page.locator(".source", has_text=ENDLESS))).to_be_visible()

@@ -1,5 +1,7 @@
 """While the app works: notices lie on no button, controls do not fade, and a sign says that a view is computed."""
 
+import re
+
 from playwright.sync_api import expect
 
 from benchmarks.support.browser import wait_until_idle
@@ -20,17 +22,29 @@ WATCH = """() => {
   look();
 }"""
 
-# Where the first figure begins, from now on, in every frame, and the most signs that stood at once.
+# Where the first figure begins, from now on, in every frame, the most signs that stood at once, and where the last did.
 FOLLOW = """() => {
   window.places = new Set();
   window.signs = 0;
   const look = () => {
     const drawn = [...document.querySelectorAll(".stPlotlyChart")].filter((one) => one.offsetHeight > 0);
     window.places.add(drawn.length ? drawn[0].getBoundingClientRect().top : null);
-    window.signs = Math.max(window.signs, document.querySelectorAll("[data-testid=stSpinner]").length);
+    const signs = [...document.querySelectorAll("[data-testid=stSpinner]")];
+    window.signs = Math.max(window.signs, signs.length);
+    if (signs.length) window.sign = signs[0].getBoundingClientRect().toJSON();
     requestAnimationFrame(look);
   };
   look();
+}"""
+
+
+# Whether a sign with this text has stood at any time, from now on.
+NOTE = """(text) => {
+  window.noted = false;
+  new MutationObserver(() => {
+    const signs = [...document.querySelectorAll("[data-testid=stSpinner]")];
+    window.noted ||= signs.some((one) => one.textContent.includes(text));
+  }).observe(document, { childList: true, subtree: true, characterData: true });
 }"""
 
 
@@ -63,19 +77,24 @@ def test_controls_keep_their_colour_when_a_setting_changes(page, server):
 
 
 def test_a_view_that_is_computed_says_so_once_and_nothing_moves(page, server):
-    page.goto(f"{server}/methods?view=alpha&text=i")  # answers that no other test asks for
+    page.goto(f"{server}/methods?view=errors&text=i")  # answers that no other test asks for
     sign, figure = page.get_by_test_id("stSpinner"), page.locator(".stPlotlyChart .nsewdrag").first
-    expect(sign.filter(has_text="Computing this view")).to_be_visible()
-    expect(sign).to_have_count(0)
+    expect(page.get_by_role("radio", name="Alpha", exact=True)).to_be_visible()
+    wait_until_idle(page)
+    page.evaluate(NOTE, "Computing this view")
+    page.get_by_role("radio", name="Alpha", exact=True).click()
     expect(figure).to_be_visible()
     wait_until_idle(page)
+    expect(sign).to_have_count(0)
+    assert page.evaluate("window.noted")
     page.evaluate(FOLLOW)
     page.get_by_role("radio", name="Probability").click()
-    expect(sign).to_be_visible()
-    assert not overlap(sign.bounding_box(), page.locator(".st-key-answers_view").bounding_box())
-    assert not overlap(sign.bounding_box(), page.locator("h2 span").first.bounding_box())
-    expect(sign).to_have_count(0)
+    expect(page).to_have_url(re.compile("signal=probability"))
     wait_until_idle(page)
+    expect(sign).to_have_count(0)
+    stood = page.evaluate("window.sign")
+    assert not overlap(stood, page.locator(".st-key-answers_view").bounding_box())
+    assert not overlap(stood, page.locator("h2 span").first.bounding_box())
     assert page.evaluate("window.signs") == 1
     assert len(page.evaluate("[...window.places]")) == 1
 
