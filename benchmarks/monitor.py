@@ -76,7 +76,7 @@ def seconds_of(lm: LanguageModel, length: int, *, fixed: bool) -> tuple[float, f
     settings = Settings(heads=tuple((layer, 0) for layer in layers)) if fixed else None
     monitor = Timed(lm, settings)
 
-    def first(_moment: object) -> None:
+    def first(_token: object) -> None:
         if not start:
             monitor.seconds = 0.0
             start.append(time.perf_counter())

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rauq.model.generation import Watch
     from rauq.model.language_model import LanguageModel
     from rauq.model.loading import load_model, wrap
-    from rauq.model.monitor import Moment, Monitor
+    from rauq.model.monitor import Monitor, MonitoredToken
     from rauq.model.p_true import p_true_judge
 
 __all__ = [
@@ -61,8 +61,8 @@ __all__ = [
     "MissingPackage",
     "ModelInfo",
     "ModelNotFound",
-    "Moment",
     "Monitor",
+    "MonitoredToken",
     "NamedModel",
     "NonFiniteLogits",
     "NotCaptured",
@@ -106,7 +106,7 @@ _AT_FIRST_USE = {
     "Judges": "rauq.methods.pair_scorers.judges",
     "LanguageModel": "rauq.model.language_model",
     "Method": "rauq.methods.method",
-    "Moment": "rauq.model.monitor",
+    "MonitoredToken": "rauq.model.monitor",
     "Monitor": "rauq.model.monitor",
     "Uncertainty": "rauq.methods.method",
     "Watch": "rauq.model.generation",

@@ -253,7 +253,7 @@ def own_weights(queries: Tensor, keys: Keys, mask: Tensor | None, options: Mappi
     return torch.cat(pieces, dim=2)
 
 
-def of_head(
+def single_head(
     head: int, query: Tensor, key: Tensor, options: Mapping[str, Any]
 ) -> tuple[Tensor, Tensor, Mapping[str, Any]]:
     """The query, the keys and the options of a single head, as views."""
@@ -263,7 +263,7 @@ def of_head(
     return query[:, head : head + 1], key[:, shared : shared + 1], own
 
 
-def weight_on_itself(query: Tensor, key: Tensor, mask: Tensor | None, options: Mapping[str, Any]) -> Tensor:
+def last_key_weight(query: Tensor, key: Tensor, mask: Tensor | None, options: Mapping[str, Any]) -> Tensor:
     """Weights (B, H) of one query (B, H, 1, D) on the last of its keys (B, H_kv, T, D), as soon as they are there.
 
     In few operations, since it is called for every layer and token; `band` has the same for many rows.

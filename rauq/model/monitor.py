@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from rauq.arguments import is_number
 from rauq.capture import tap
-from rauq.capture.session import TappedSession, of_head, weight_on_itself
+from rauq.capture.session import TappedSession, last_key_weight, single_head
 from rauq.errors import InvalidInput, UnsupportedModel
 from rauq.model.engines.transformers_engine import TransformersEngine
 from rauq.scoring.algorithm import signal_of
-from rauq.scoring.online import Online
+from rauq.scoring.online import OnlineState
 from rauq.scoring.settings import Settings, resolve, window
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _LEAST = -1e4  # nats: of a token that the model rules out, which adds nothing t
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moment:
+class MonitoredToken:
     """A token as soon as it is chosen, and the score of the answer so far.
 
     Attributes:
@@ -66,7 +66,7 @@ class Monitor:
         lm: The model, from `load_model` or `wrap`, in transformers.
         settings: How to score; None: the paper's for this kind of model.
         threshold: The answer is stopped at the first token where it is more uncertain, in nats; None: never.
-        on_token: Called with each `Moment`.
+        on_token: Called with each `MonitoredToken`.
 
     Raises:
         InvalidInput: settings that need the whole answer, or a threshold that is no number.
@@ -77,7 +77,7 @@ class Monitor:
         >>> ids = torch.tensor([lm.encode("Q: In which country is Kyoto? A:").ids])
         >>> with rauq.Monitor(lm) as monitor:
         ...     _ = lm.model.generate(ids, max_new_tokens=3, do_sample=False, stopping_criteria=[monitor])
-        >>> len(monitor.moments)
+        >>> len(monitor.tokens)
         3
     """
 
@@ -87,7 +87,7 @@ class Monitor:
         settings: Settings | None = None,
         *,
         threshold: float | None = None,
-        on_token: Callable[[Moment], object] | None = None,
+        on_token: Callable[[MonitoredToken], object] | None = None,
     ) -> None:
         if threshold is not None and not (is_number(threshold) and math.isfinite(threshold)):
             message = f"Got the threshold {threshold!r}; give a number in nats, or None to stop nothing."
@@ -97,11 +97,11 @@ class Monitor:
             message = f"{lm.name} cannot be watched while it generates: its attention is not seen in its own calls."
             raise UnsupportedModel(message)
         self.lm, self.threshold, self.on_token = lm, threshold, on_token
-        self.moments: list[Moment] = []
+        self.tokens: list[MonitoredToken] = []
         self.alarm: int | None = None
         self._settings = resolve(settings or Settings(), lm.kind)
         layers = window(self._settings, captured=lm.layers, num_layers=lm.num_layers)
-        self._online = Online.begin(self._settings, layers, lm.num_heads)
+        self._online = OnlineState.begin(self._settings, layers, lm.num_heads)
         self._weights: dict[int, Tensor] = {}
         self._logits: Tensor | None = None
         self._open = ExitStack()
@@ -109,12 +109,12 @@ class Monitor:
     @property
     def uncertainty(self) -> float:
         """RAUQ of the answer so far, in nats; nan before its first token."""
-        return self.moments[-1].uncertainty if self.moments else math.nan
+        return self.tokens[-1].uncertainty if self.tokens else math.nan
 
     def __enter__(self) -> Self:
         """Begin with a new answer: from now on, the calls of the model in this thread are seen."""
-        self.moments, self.alarm = [], None
-        self._online = Online.begin(self._settings, self._online.layers, self.lm.num_heads)
+        self.tokens, self.alarm = [], None
+        self._online = OnlineState.begin(self._settings, self._online.layers, self.lm.num_heads)
         modules = tap.attention_modules(self.lm.model)
         recorders = {modules[layer]: self._recorder(layer) for layer in self._online.layers}
         self._open.enter_context(tap.recording(recorders))
@@ -137,24 +137,24 @@ class Monitor:
         if len(input_ids) != 1 or self._logits is None:
             message = f"Got {len(input_ids)} sequences; a monitor watches one, inside `with`, without beams."
             raise InvalidInput(message)
-        moment = self._moment(int(input_ids[0, -1]), torch.log_softmax(self._logits, dim=-1))
-        self.moments.append(moment)
+        token = self._token(int(input_ids[0, -1]), torch.log_softmax(self._logits, dim=-1))
+        self.tokens.append(token)
         if self.on_token is not None:
-            self.on_token(moment)
-        if self.threshold is not None and moment.uncertainty > self.threshold:
-            self.alarm = moment.index
+            self.on_token(token)
+        if self.threshold is not None and token.uncertainty > self.threshold:
+            self.alarm = token.index
         return torch.full((1,), self.alarm is not None, device=input_ids.device)
 
-    def _moment(self, token: int, logprobs: Tensor) -> Moment:
-        chosen, index = float(logprobs[token]), self._online.count
+    def _token(self, chosen_id: int, logprobs: Tensor) -> MonitoredToken:
+        chosen, index = float(logprobs[chosen_id]), self._online.count
         entropy = -float((logprobs.exp() * logprobs.clamp(min=_LEAST)).sum())
         signal = signal_of(np.array(chosen), np.array(entropy), self.lm.vocab_size, self._settings.signal or "entropy")
         self._online = self._online.after(float(signal), self._attention() if index else None)
-        found = self._online.so_far()
+        found = self._online.partial_score()
         is_one = found.layer is not None and found.picked[found.layer] >= 0
-        return Moment(
+        return MonitoredToken(
             index=index,
-            id=token,
+            id=chosen_id,
             logprob=chosen,
             entropy=entropy,
             uncertainty=found.uncertainty,
@@ -180,8 +180,8 @@ class Monitor:
             if query.shape[0] != 1 or query.shape[2] != 1:
                 return  # a prompt: its last row predicts the first token, which has no previous one
             if fixed is not None:
-                query, key, options = of_head(fixed, query, key, options)
-            self._weights[layer] = weight_on_itself(query, key, mask, options)[0]
+                query, key, options = single_head(fixed, query, key, options)
+            self._weights[layer] = last_key_weight(query, key, mask, options)[0]
 
         return note
 

@@ -15,7 +15,7 @@ from rauq.scoring.algorithm import combine_layers, log_of, select_heads
 from rauq.scoring.settings import Settings
 
 
-class SoFar(NamedTuple):
+class PartialScore(NamedTuple):
     """The score of the tokens so far, of Lw layers.
 
     `uncertainty` in nats; `layer` is the one that gives it, by its place among the Lw, None where several do; `picked`
@@ -31,7 +31,7 @@ class SoFar(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Online:
+class OnlineState:
     """The state after `count` tokens: of each layer and head (Lw, K) the confidence, and sums of -log c and attention.
 
     `settings` have signal and alpha filled in; `layers` are absolute indices. K is the number of heads where one of
@@ -42,13 +42,13 @@ class Online:
     layers: tuple[int, ...]
     count: int = 0
     confidence: np.ndarray
-    losses: np.ndarray
-    weights: np.ndarray
+    neg_log_sums: np.ndarray
+    weight_sums: np.ndarray
     latest: np.ndarray
     fixed: np.ndarray | None
 
     @classmethod
-    def begin(cls, settings: Settings, layers: Sequence[int], num_heads: int) -> "Online":
+    def begin(cls, settings: Settings, layers: Sequence[int], num_heads: int) -> "OnlineState":
         """The state before the first token.
 
         Raises:
@@ -65,13 +65,13 @@ class Online:
             settings=settings,
             layers=tuple(layers),
             confidence=empty,
-            losses=empty,
-            weights=empty,
+            neg_log_sums=empty,
+            weight_sums=empty,
             latest=np.full_like(empty, np.nan),
             fixed=fixed,
         )
 
-    def after(self, signal: float, attention: np.ndarray | None) -> "Online":
+    def after(self, signal: float, attention: np.ndarray | None) -> "OnlineState":
         """The state after one more token.
 
         Args:
@@ -80,23 +80,31 @@ class Online:
         """
         if self.count == 0 or attention is None:
             confidence, latest = np.full_like(self.confidence, signal), np.full_like(self.latest, np.nan)
-            weights = self.weights
+            weight_sums = self.weight_sums
         else:
             own = np.asarray(attention, np.float64)
             latest = own.mean(axis=1, keepdims=True) if self.settings.heads == "mean" else own
             alpha = float(self.settings.alpha or 0.0)
-            confidence, weights = alpha * signal + (1 - alpha) * latest * self.confidence, self.weights + latest
-        losses = self.losses - log_of(confidence)
-        return replace(self, count=self.count + 1, confidence=confidence, losses=losses, weights=weights, latest=latest)
+            confidence = alpha * signal + (1 - alpha) * latest * self.confidence
+            weight_sums = self.weight_sums + latest
+        neg_log_sums = self.neg_log_sums - log_of(confidence)
+        return replace(
+            self,
+            count=self.count + 1,
+            confidence=confidence,
+            neg_log_sums=neg_log_sums,
+            weight_sums=weight_sums,
+            latest=latest,
+        )
 
-    def so_far(self) -> SoFar:
+    def partial_score(self) -> PartialScore:
         """The score of the tokens so far; there is at least one."""
-        picked = select_heads(self.weights[None], self.layers)[0, :, 0] if self.fixed is None else self.fixed
+        picked = select_heads(self.weight_sums[None], self.layers)[0, :, 0] if self.fixed is None else self.fixed
         own = np.arange(len(self.layers)), picked if self.fixed is None else 0
-        scores = self.losses[own] / self.count
+        scores = self.neg_log_sums[own] / self.count
         uncertainty = float(combine_layers(scores[None], self.settings.layer_aggregation)[0])
         layer = int(scores.argmax()) if self.settings.layer_aggregation == "max" else None
-        return SoFar(uncertainty, layer, picked, self.latest[own], self.confidence[own])
+        return PartialScore(uncertainty, layer, picked, self.latest[own], self.confidence[own])
 
 
 def _refuse_whole(settings: Settings) -> None:

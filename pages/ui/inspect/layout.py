@@ -236,7 +236,7 @@ def _finished() -> Shown | None:
 def _speed_of(name: str) -> str:
     """Say how fast the last answer of this session was generated; empty for any other, and where it is not known."""
     latest, speed = st.session_state.get(_SPEED, ("", math.nan))
-    return f"Generated at {amount(speed, places=0)} tokens a second." if name == latest and speed > 0 else ""
+    return f"Generated at {amount(speed, places=0)} tokens per second." if name == latest and speed > 0 else ""
 
 
 def _recorded() -> Shown | None:
@@ -324,7 +324,7 @@ def _counted(job: Job) -> str:
     took = f"{amount(seconds, places=1)} s"
     if not count:
         return f"{took} so far"
-    speed = f"{amount(count / max(seconds, 1e-3), places=0)} tokens a second"
+    speed = f"{amount(count / max(seconds, 1e-3), places=0)} tokens per second"
     return f"{count} of at most {job.request.max_new_tokens} tokens, {took} so far, {speed}"
 
 

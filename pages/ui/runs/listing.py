@@ -77,8 +77,8 @@ def _longest(request: Request, run: Run | None) -> str:
     if run is None or not given:
         return most.capitalize()
     if given == len(run.answers):
-        return "All answers are given in the data set, none is generated"
-    return f"{given:,} answers are given in the data set, the others have {most}"
+        return "All answers come from the data set; none is generated"
+    return f"{given:,} answers come from the data set; the others have {most}"
 
 
 def _stored(request: Request) -> str:

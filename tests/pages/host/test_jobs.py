@@ -365,7 +365,7 @@ def test_the_speed_of_an_answer_stands_beside_it_until_another_one_is_shown(open
         choose(open_app(), state.MODEL, "atlas"), prompt="Q: What is the capital of France?\nA:", max_new_tokens=8
     )
     page = finished(page.button(key="run").click().run())
-    speed = re.compile(r"Generated at (< )?[\d,]+ tokens a second\.")
+    speed = re.compile(r"Generated at (< )?[\d,]+ tokens per second\.")
     assert speed.search(views(page)["source"])
     page = page.run()
     assert speed.search(views(page)["source"])

@@ -56,8 +56,8 @@ def test_a_measure_says_which_examples_lack_what_it_needs():
     ("given", "said"),
     [
         (0, "\nAt most 128 new tokens, batches of 8\n"),
-        (3, "\n3 answers are given in the data set, the others have at most 128 new tokens, batches of 8\n"),
-        (45, "\nAll answers are given in the data set, none is generated, batches of 8\n"),
+        (3, "\n3 answers come from the data set; the others have at most 128 new tokens, batches of 8\n"),
+        (45, "\nAll answers come from the data set; none is generated, batches of 8\n"),
     ],
 )
 def test_the_longest_answer_is_named_only_where_answers_are_generated(tmp_path, given, said):

@@ -8,10 +8,10 @@ import torch
 from transformers import DynamicCache
 
 import rauq
-from rauq.capture.session import weight_on_itself
+from rauq.capture.session import last_key_weight
 from rauq.errors import InvalidInput, UnsupportedModel
 from rauq.model.monitor import Monitor
-from rauq.scoring.online import Online
+from rauq.scoring.online import OnlineState
 from rauq.scoring.settings import Settings
 from tests.architectures import named, tiny_language_model
 
@@ -54,19 +54,19 @@ def generate(lm, monitor, *, count=20, padding=0, **options):
 def test_after_each_token_the_score_is_that_of_the_answer_so_far(lm, settings):
     monitor = Monitor(lm, settings)
     ids = generate(lm, monitor)
-    assert [moment.id for moment in monitor.moments] == ids
+    assert [token.id for token in monitor.tokens] == ids
     whole = lm.read(PROMPT, ids)
-    np.testing.assert_allclose([moment.logprob for moment in monitor.moments], whole.logprobs, atol=1e-5)
-    np.testing.assert_allclose([moment.entropy for moment in monitor.moments], whole.entropies, atol=1e-5)
+    np.testing.assert_allclose([token.logprob for token in monitor.tokens], whole.logprobs, atol=1e-5)
+    np.testing.assert_allclose([token.entropy for token in monitor.tokens], whole.entropies, atol=1e-5)
     for count in (1, 2, 7, 20):
-        moment, score = monitor.moments[count - 1], rauq.score(lm.read(PROMPT, ids[:count]), settings)
-        assert moment.uncertainty == pytest.approx(score.uncertainty, abs=1e-5)
+        token, score = monitor.tokens[count - 1], rauq.score(lm.read(PROMPT, ids[:count]), settings)
+        assert token.uncertainty == pytest.approx(score.uncertainty, abs=1e-5)
         if count > 1 and settings.layer_aggregation == "max":
             row = score.layers.index(score.layer)
-            assert (moment.layer, moment.head) == (score.layer, score.heads[row] if score.heads[row] >= 0 else None)
-            assert moment.attention == pytest.approx(score.attention[row, -1], abs=1e-5)
-            assert moment.confidence == pytest.approx(score.confidence[row, -1], abs=1e-5)
-    assert monitor.uncertainty == monitor.moments[-1].uncertainty
+            assert (token.layer, token.head) == (score.layer, score.heads[row] if score.heads[row] >= 0 else None)
+            assert token.attention == pytest.approx(score.attention[row, -1], abs=1e-5)
+            assert token.confidence == pytest.approx(score.confidence[row, -1], abs=1e-5)
+    assert monitor.uncertainty == monitor.tokens[-1].uncertainty
 
 
 @pytest.mark.parametrize("options", [{"padding": 5}, {"past_key_values": DynamicCache}], ids=["padded", "all keys"])
@@ -83,31 +83,31 @@ def test_a_window_without_a_mask_hides_the_keys_before_it():
     keys, query = torch.randn(2, 1, 2, 9, 4, generator=torch.Generator().manual_seed(0)).unbind()
     query = query.repeat(1, 2, 1, 1)[:, :, :1]
     hidden = torch.arange(9).view(1, 1, 1, 9) >= 9 - 4
-    masked = weight_on_itself(query, keys, hidden, {})
-    torch.testing.assert_close(weight_on_itself(query, keys, None, {"sliding_window": 4}), masked)
-    assert (weight_on_itself(query, keys, None, {}) < masked).all()
+    masked = last_key_weight(query, keys, hidden, {})
+    torch.testing.assert_close(last_key_weight(query, keys, None, {"sliding_window": 4}), masked)
+    assert (last_key_weight(query, keys, None, {}) < masked).all()
 
 
 def test_a_threshold_stops_the_answer_at_the_first_token_above_it(lm):
     free = Monitor(lm, SETTINGS["probability"])
     generate(lm, free)
-    values = [moment.uncertainty for moment in free.moments]
+    values = [token.uncertainty for token in free.tokens]
     limit = sorted(values)[-3]
     seen = []
     monitor = Monitor(lm, SETTINGS["probability"], threshold=limit, on_token=seen.append)
     first = next(index for index, value in enumerate(values) if value > limit)
     assert len(generate(lm, monitor)) == first + 1
     assert (monitor.alarm, free.alarm) == (first, None)
-    assert seen == monitor.moments
+    assert seen == monitor.tokens
 
 
 def test_a_monitor_begins_again_with_each_answer_and_leaves_nothing_behind(lm):
     monitor = Monitor(lm)
     first = generate(lm, monitor)
-    before = monitor.moments
+    before = monitor.tokens
     hooks = len(lm.model._forward_hooks)
     assert generate(lm, monitor) == first
-    assert [moment.uncertainty for moment in monitor.moments] == [moment.uncertainty for moment in before]
+    assert [token.uncertainty for token in monitor.tokens] == [token.uncertainty for token in before]
     assert len(lm.model._forward_hooks) == hooks == 0
     assert lm.generate(PROMPT, max_new_tokens=20, stop=()).answer_ids.tolist()[:5] == first[:5]
 
@@ -162,10 +162,10 @@ def test_a_model_whose_own_calls_do_not_show_its_attention_is_refused():
 
 
 def test_the_heads_that_are_selected_so_far_may_change():
-    online = Online.begin(Settings(signal="probability", alpha=0.5), (4,), 2)
+    online = OnlineState.begin(Settings(signal="probability", alpha=0.5), (4,), 2)
     online = online.after(1.0, None).after(1.0, np.array([[0.5, 0.1]]))
-    assert online.so_far().picked.tolist() == [0]
+    assert online.partial_score().picked.tolist() == [0]
     online = online.after(1.0, np.array([[0.0, 0.9]]))
-    found = online.so_far()
+    found = online.partial_score()
     assert found.picked.tolist() == [1]
     assert found.uncertainty == pytest.approx(-(np.log(0.55) + np.log(0.5 + 0.5 * 0.9 * 0.55)) / 3)

@@ -88,7 +88,7 @@ function drawSignal(frame, place) {
 
 function drawSurprisal(frame, place) {
   const { data, colours } = frame;
-  nameTrack(frame, place, ["Surprisal"], "nats; its largest is the score");
+  nameTrack(frame, place, ["Surprisal"], "nats; the largest is the score");
   drawBars(frame, (token) => data.collapse[token], place, Math.max(1, Math.ceil(largest(data.collapse))), colours.warm);
 }
 
