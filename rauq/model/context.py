@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from rauq.arguments import Cancel, check_unicode, is_whole
 from rauq.errors import InvalidInput, UnsupportedModel
-from rauq.model.template import write
-from rauq.model.template_checks import check_known, notes_on
 from rauq.model.templated import as_templated, encode_templated, end_of_answer
+from rauq.model.templates.template import write
+from rauq.model.templates.template_checks import check_known, notes_on
 from rauq.model.tokens import Tokens
 from rauq.trace.messages import Message, PromptForm, TemplateOptions, checked_options, is_conversation, messages_of
 from rauq.trace.trace import Kind

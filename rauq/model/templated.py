@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from rauq.errors import InvalidInput
-from rauq.model.template import written_or_empty
+from rauq.model.templates.template import written_or_empty
 from rauq.model.tokens import Tokens
 from rauq.trace.messages import Message
 

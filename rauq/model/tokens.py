@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from rauq.arguments import check_unicode
-from rauq.model.thinking_marks import marks_of
+from rauq.model.templates.thinking_marks import marks_of
 from rauq.trace.thinking import Marks
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")

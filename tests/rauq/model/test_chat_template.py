@@ -4,8 +4,8 @@ import pytest
 
 from rauq.errors import InvalidInput
 from rauq.model.context import encode_prompt
-from rauq.model.template import write
 from rauq.model.templated import is_templated
+from rauq.model.templates.template import write
 from rauq.model.tokens import Tokens
 from rauq.trace.messages import Message, option_names
 from tests.architectures import VOCABULARY, byte_tokenizer

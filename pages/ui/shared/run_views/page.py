@@ -60,7 +60,10 @@ def counted(chosen: ChosenAnswers) -> str:
 UNDEFINED, QUESTION = "–", "question"
 _ROW = 35  # pixels
 _FORMATS = {"quality": "%.2f", "uncertainty": "%.3f"}  # the other columns are whole numbers
-_WIDTHS = {name: st.column_config.TextColumn(width=300) for name in ("answer", QUESTION)}
+_WIDTHS = {
+    "id": st.column_config.TextColumn(width="medium"),
+    **{name: st.column_config.TextColumn(width=300) for name in ("answer", QUESTION)},
+}
 
 
 def sentence(text: str, chosen: ChosenAnswers, more: str = "", bounds: str = "") -> None:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from rauq.errors import InvalidInput
-from rauq.model.template import FAILURES, Written, render
-from rauq.model.turns import Turn, turns_of
+from rauq.model.templates.template import FAILURES, Written, render
+from rauq.model.templates.turns import Turn, turns_of
 from rauq.trace.messages import THINKING_FIELDS, TOOL_CALLS, Message, TemplateOptions, default_template
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import TemplateError
 
 from rauq.errors import InvalidInput
-from rauq.model.turns import Form, Turn, calls_in, text_part, texts_in, turns_of, with_arguments_changed
+from rauq.model.templates.turns import Form, Turn, calls_in, text_part, texts_in, turns_of, with_arguments_changed
 from rauq.trace.messages import TOOL_CALLS, Message, TemplateOptions, default_template, option_names
 
 _PROBE = 7_310_000_001  # numbers from here on stand for arguments of calls; no conversation has them

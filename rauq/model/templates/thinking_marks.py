@@ -5,7 +5,7 @@ from typing import Any
 
 from jinja2 import nodes
 
-from rauq.model.template import FAILURES, render
+from rauq.model.templates.template import FAILURES, render
 from rauq.trace.messages import THINKING_FIELDS, default_template, parsed_template
 from rauq.trace.thinking import USUAL_MARKS, Marks, has_marks, marks_in, pairs_in
 
