@@ -1,4 +1,4 @@
-"""What it costs to watch an answer while transformers writes it: the time inside the monitor, against the rest.
+"""What it costs to watch an answer while transformers generates it: the time inside the monitor, against the rest.
 
 By the clock on smollm2, in one thread, with short and long prompts: whatever else a machine does at the moment, both
 parts of a step are measured in the same step.

@@ -1,4 +1,4 @@
-"""Score an answer while transformers' own `generate` writes it."""
+"""Score an answer while transformers' own `generate` produces it."""
 
 import math
 from collections.abc import Callable, Mapping
