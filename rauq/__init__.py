@@ -22,7 +22,9 @@ from rauq.errors import (
     TraceFileError,
     UnsupportedModel,
 )
+from rauq.scoring.part_shares import PartShares, part_shares
 from rauq.scoring.score import Score, Scores, score, score_arrays, score_many
+from rauq.scoring.sentence_scores import SentenceScore, sentence_scores, span_scores
 from rauq.scoring.settings import Settings
 from rauq.scoring.surprisal import score_surprisal
 from rauq.trace.batch import Batch, batch
@@ -39,11 +41,11 @@ if TYPE_CHECKING:
     from rauq.methods.pair_scorers.judges import Judges
     from rauq.methods.pair_scorers.loading import load_judges, load_nli, load_similarity, load_tagger
     from rauq.methods.table import METHODS
-    from rauq.model.generation import Watch
     from rauq.model.language_model import LanguageModel
     from rauq.model.loading import load_model, wrap
-    from rauq.model.monitor import Monitor, MonitoredToken
+    from rauq.model.monitor import Monitor
     from rauq.model.p_true import p_true_judge
+    from rauq.scoring.watch import MonitoredToken, Watch
 
 __all__ = [
     "METHODS",
@@ -67,9 +69,11 @@ __all__ = [
     "NonFiniteLogits",
     "NotCaptured",
     "OutOfMemory",
+    "PartShares",
     "RauqError",
     "Score",
     "Scores",
+    "SentenceScore",
     "Settings",
     "Trace",
     "TraceFileError",
@@ -92,10 +96,13 @@ __all__ = [
     "load_tagger",
     "local_models",
     "p_true_judge",
+    "part_shares",
     "score",
     "score_arrays",
     "score_many",
     "score_surprisal",
+    "sentence_scores",
+    "span_scores",
     "wrap",
 ]
 
@@ -106,10 +113,10 @@ _AT_FIRST_USE = {
     "Judges": "rauq.methods.pair_scorers.judges",
     "LanguageModel": "rauq.model.language_model",
     "Method": "rauq.methods.method",
-    "MonitoredToken": "rauq.model.monitor",
+    "MonitoredToken": "rauq.scoring.watch",
     "Monitor": "rauq.model.monitor",
     "Uncertainty": "rauq.methods.method",
-    "Watch": "rauq.model.generation",
+    "Watch": "rauq.scoring.watch",
     "evaluate": "rauq.methods.evaluate",
     "evaluate_many": "rauq.methods.evaluate",
     "inspect_model": "rauq.checkpoints.model_info",

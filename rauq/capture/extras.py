@@ -16,6 +16,7 @@ from rauq.capture import tap
 from rauq.capture.logits import logit_lens
 from rauq.errors import UnsupportedModel
 from rauq.trace.file import LENS_TOKENS
+from rauq.trace.prompt_parts import ANSWER_SO_FAR, PromptPart, column_names, columns_of
 from rauq.trace.trace import Extra
 
 OF_PROMPT: frozenset[Extra] = frozenset({"diagonal", "hidden", "hidden_mean"})
@@ -24,10 +25,14 @@ OF_PROMPT: frozenset[Extra] = frozenset({"diagonal", "hidden", "hidden_mean"})
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each sequence of a left-padded batch begins, and where its answer does: positions (B,)."""
+    """Where each sequence of a left-padded batch begins, and where its answer does: positions (B,); and its parts.
+
+    `parts` are those of each prompt, in tokens of it; without any, none has parts.
+    """
 
     begins: tuple[int, ...]
     answers: tuple[int, ...]
+    parts: tuple[tuple[PromptPart, ...], ...] = ()
 
     @property
     def first(self) -> int:
@@ -36,7 +41,19 @@ class Layout:
 
     def repeat(self, times: int) -> "Layout":
         """The layout of a batch whose sequences are each repeated."""
-        return Layout(*(tuple(np.repeat(places, times).tolist()) for places in (self.begins, self.answers)))
+        begins, answers = (tuple(np.repeat(places, times).tolist()) for places in (self.begins, self.answers))
+        return Layout(begins, answers, tuple(parts for parts in self.parts for _ in range(times)))
+
+    def parts_of(self, item: int) -> tuple[PromptPart, ...]:
+        """The parts of one prompt."""
+        return self.parts[item] if self.parts else ()
+
+    def columns(self) -> np.ndarray:
+        """The column of `part_shares` for each position up to the last answer's first: (B, T); padding has any."""
+        columns = np.full((len(self.begins), max(self.answers) + 1), ANSWER_SO_FAR)
+        for item, (begin, answer) in enumerate(zip(self.begins, self.answers, strict=True)):
+            columns[item, begin:answer] = columns_of(self.parts_of(item), answer - begin)
+        return columns
 
 
 class ExtraCollector(ABC):
@@ -100,6 +117,33 @@ class Lookback(RowCollector):
         counts[:, 1] = [np.nan, *range(1, num_tokens)]  # row 0 has no key of the answer
         means: np.ndarray = sums / counts
         return means
+
+
+class PartShares(RowCollector):
+    """Sums of the weights by column of `part_shares`: blocks (B, L, H, n, G), G being the most columns of the batch."""
+
+    def __init__(self, layout: Layout) -> None:
+        super().__init__(layout)
+        self.columns = torch.from_numpy(layout.columns())
+        self.num_columns = max(len(column_names(layout.parts_of(item))) for item in range(len(layout.begins)))
+
+    def reduce(self, weights: Tensor, first_key: int) -> Tensor:
+        """See `RowCollector`."""
+        positions = first_key + torch.arange(weights.shape[-1])
+        columns = self.columns[:, positions.clamp(max=self.columns.shape[1] - 1)].to(weights.device)
+        sides = (columns[..., None] == torch.arange(self.num_columns, device=weights.device)).to(weights.dtype)
+        return weights @ sides[:, None]  # (B, H, n, T) @ (B, 1, T, G)
+
+    def repeat(self, times: int) -> None:
+        """See `ExtraCollector`."""
+        super().repeat(times)
+        self.columns = self.columns.repeat_interleave(times, dim=0)
+
+    def cut(self, item: int, num_tokens: int) -> np.ndarray:
+        """The shares (L, H, N, 3 + P)."""
+        rows = torch.cat([block[item] for block in self.blocks], dim=2)
+        own = rows[:, :, self.rows(item, num_tokens), : len(column_names(self.layout.parts_of(item)))]
+        return own.numpy().copy()
 
 
 class AttentionEntropy(RowCollector):
@@ -283,6 +327,7 @@ class Kept:
         self.names, self.model = frozenset(names), model
         self.max_attention = MaxAttention(layout) if "max_attention" in names else None
         self.lookback = Lookback(layout) if "lookback" in names else None
+        self.part_shares = PartShares(layout) if "part_shares" in names else None
         self.attention_entropy = AttentionEntropy(layout) if "attention_entropy" in names else None
         self.diagonal = Diagonal(layout) if "diagonal" in names else None
         self.hidden = Hidden(layout) if "hidden" in names else None

@@ -54,13 +54,23 @@ def _of_block(logits: Tensor, ids: Tensor, idf: Tensor | None, *, mean: bool) ->
     logprobs = logits.float().log_softmax(dim=-1)
     top = logprobs.topk(min(NUM_ALTERNATIVES, logprobs.shape[-1]), dim=-1)
     probabilities = logprobs.exp()
-    lowest = torch.finfo(logprobs.dtype).min  # finite, so that a token of probability 0 adds nothing
-    entropies = logprobs.clamp(min=lowest).neg_().mul_(probabilities).sum(dim=-1)
+    entropies = _entropies(logprobs, probabilities)
     chosen, absent = logprobs.gather(1, ids[:, None])[:, 0], logprobs.new_empty(len(ids), 0)
     focus = absent if idf is None else _focus(probabilities, ids, idf)
     return TokenStatistics(
         chosen, entropies, top.indices, top.values, focus, _mean_of_possible(logprobs) if mean else absent
     )
+
+
+def chosen_and_entropies(logits: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
+    """Log-probability of the chosen `ids` (R,) under `logits` (R, V), and entropy, (R,) in nats, in float32."""
+    logprobs = logits.float().log_softmax(dim=-1)
+    return logprobs.gather(1, ids[:, None])[:, 0], _entropies(logprobs, logprobs.exp())
+
+
+def _entropies(logprobs: Tensor, probabilities: Tensor) -> Tensor:
+    lowest = torch.finfo(logprobs.dtype).min  # finite, so that a token of probability 0 adds nothing
+    return logprobs.clamp(min=lowest).neg_().mul_(probabilities).sum(dim=-1)
 
 
 def _mean_of_possible(logprobs: Tensor) -> Tensor:

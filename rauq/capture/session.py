@@ -42,6 +42,9 @@ class CaptureSession(Protocol):
     def band(self) -> Tensor:
         """Weights (B, L, H, rows, K) of all rows kept so far, on the CPU."""
 
+    def latest(self, layers: Sequence[int]) -> Tensor:
+        """Weights (B, Lw, H) in these layers of the last row, on the position where it stands, on the CPU."""
+
 
 class TappedSession:
     """Records queries and keys of the attention interface; the band is computed in blocks."""
@@ -95,6 +98,12 @@ class TappedSession:
         """See `CaptureSession`."""
         self._flush()
         return torch.cat(self.blocks, dim=3)
+
+    def latest(self, layers: Sequence[int]) -> Tensor:
+        """See `CaptureSession`."""
+        if not self.active[0].queries:  # the band has it already
+            return self.blocks[-1][:, [self.layers.index(layer) for layer in layers], :, -1, 0]
+        return torch.stack([last_key_weight(*self.records[layer].latest()).cpu() for layer in layers], dim=1)
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -182,6 +191,10 @@ class StepwiseSession:
     def band(self) -> Tensor:
         """See `CaptureSession`."""
         return torch.stack(self.rows, dim=3)
+
+    def latest(self, layers: Sequence[int]) -> Tensor:
+        """See `CaptureSession`."""
+        return self.rows[-1][:, [self.layers.index(layer) for layer in layers], :, 0]
 
     def _feed_before(self, ids: Tensor) -> None:
         """Feed what is no row: at once, unless the weight of every token on itself is wanted."""

@@ -268,6 +268,12 @@ class LayerRecord:
         """Rows recorded since the last `take`."""
         return sum(rows.number for rows in self.rows)
 
+    def latest(self) -> tuple[Tensor, Tensor, Tensor | None, Mapping[str, Any]]:
+        """The last query (B, H, 1, D) that is pending, with the keys and the mask of its call, and its options."""
+        keys = self.cache.keys if self.keys is None else self.keys.tensor
+        mask = self.rows[-1].mask
+        return self.queries[-1][:, :, -1:], keys, None if mask is None else mask[:, :, -1:], self.options
+
     def take(self) -> Pending:
         """The pending rows, which the record forgets."""
         last = self.keys if self.cache is None else Keys(0, self.cache.keys)

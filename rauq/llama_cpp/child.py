@@ -5,6 +5,7 @@ A fault of a file or of the library ends this process alone. What llama.cpp writ
 
 import os
 import threading
+from io import BufferedReader
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, BinaryIO
@@ -29,7 +30,7 @@ def main() -> None:
     _serve(requests, replies)
 
 
-def _serve(requests: BinaryIO, replies: BinaryIO) -> None:
+def _serve(requests: BufferedReader, replies: BinaryIO) -> None:
     cancelled, queue = threading.Event(), SimpleQueue[Message | None]()
     threading.Thread(target=_listen, args=(requests, queue, cancelled), daemon=True).start()
     worker = _Worker(cancelled)
@@ -37,7 +38,7 @@ def _serve(requests: BinaryIO, replies: BinaryIO) -> None:
         send(replies, worker.reply(request))
 
 
-def _listen(requests: BinaryIO, queue: "SimpleQueue[Message | None]", cancelled: threading.Event) -> None:
+def _listen(requests: BufferedReader, queue: "SimpleQueue[Message | None]", cancelled: threading.Event) -> None:
     """Pass requests on; one to cancel is heard while another is answered."""
     while (request := receive(requests)) is not None:
         if request.header["do"] == "cancel":
@@ -57,6 +58,7 @@ class _Worker:
         self.answers: Mapping[str, Callable[..., Message]] = {
             "open": self._open,
             "begin": self._begin,
+            "parts": self._parts,
             "copy": self._copy,
             "feed": self._feed,
             "check": self._check,
@@ -83,13 +85,17 @@ class _Worker:
         self._opened.begin(cells, offsets=offsets)
         return Message({})
 
+    def _parts(self, columns: np.ndarray, *, number: int) -> Message:
+        self._opened.set_parts(columns, number=number)
+        return Message({})
+
     def _copy(self, *, source: int, target: int, length: int) -> Message:
         self._opened.copy(source, target, length)
         return Message({})
 
     def _feed(self, *arrays: np.ndarray) -> Message:
-        logits, layers, band = self._opened.feed(tokens_of(*arrays))
-        return Message({"layers": layers}, [logits, band])
+        fed = self._opened.feed(tokens_of(*arrays))
+        return Message({"layers": fed.layers}, [fed.logits, fed.band, fed.shares])
 
     def _check(self, *arrays: np.ndarray) -> Message:
         return checked(self._opened, *arrays)

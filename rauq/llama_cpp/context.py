@@ -4,14 +4,14 @@ import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rauq.errors import InvalidInput, ModelNotFound, OutOfMemory, Stopped, UnsupportedModel
 from rauq.llama_cpp.library import AbortCallback, Batch, Library, NodeCallback, Struct, other_layout
-from rauq.llama_cpp.recording import Recorder, Tokens, stacked
+from rauq.llama_cpp.recording import Parts, Recorder, Tokens, stacked
 from rauq.llama_cpp.tensors import FLOAT16, FLOAT32
 
 MOST_SEQUENCES = 64
@@ -20,6 +20,18 @@ _CELLS = 256  # the cache grows by so many at least
 _ROWS = 64  # rows captured at a time: (heads, rows, cells) is the largest tensor that is read
 _PROMPT = 512  # tokens run at a time where nothing is captured
 _ABORTED, _NO_ROOM = 2, 1
+
+
+class Fed(NamedTuple):
+    """What tokens gave: logits (R, V) of R rows in order, the layers with attention, their bands (L, H, R, K).
+
+    `shares` (L, H, R, G) are the sums of the rows, empty where no parts were set.
+    """
+
+    logits: np.ndarray
+    layers: tuple[int, ...]
+    band: np.ndarray
+    shares: np.ndarray
 
 
 @dataclass(eq=False)
@@ -54,7 +66,7 @@ class Context:
         if self.handle is not None and cells <= self.num_cells:
             self.library.call["llama_memory_clear"](self.library.call["llama_get_memory"](self.handle), False)  # noqa: FBT003 - C
             self.recorder.clear()
-            self.recorder.offsets = offsets
+            self.recorder.offsets, self.recorder.parts = offsets, None
             return
         self.close()
         self._on_abort = None
@@ -80,8 +92,17 @@ class Context:
         self.library.call["llama_memory_seq_cp"](memory, source, target, 0, length)
         self.recorder.copy(source, target, length)
 
-    def feed(self, tokens: Tokens) -> tuple[np.ndarray, tuple[int, ...], np.ndarray]:
-        """Run tokens; logits (R, V) of the rows in order, the layers with attention, and their bands (L, H, R, K).
+    def set_parts(self, columns: np.ndarray, *, number: int) -> None:
+        """From now on, sum every row by these columns (S, T) of the positions of the first sequences, to so many sums.
+
+        Later positions belong to the column of the last one that is given.
+        """
+        last = np.pad(columns, [(0, MOST_SEQUENCES - len(columns)), (0, 0)])
+        wide = np.pad(last, [(0, 0), (0, max(0, self.num_cells - columns.shape[1]))], mode="edge")
+        self.recorder.parts = Parts(wide, number)
+
+    def feed(self, tokens: Tokens) -> Fed:
+        """Run tokens.
 
         Tokens of a sequence come in order; rows are captured in small parts.
 
@@ -89,21 +110,19 @@ class Context:
             Stopped: cancelled.
             OutOfMemory: the cache has no room.
         """
-        logits, bands = list[np.ndarray](), list[np.ndarray]()
+        logits, bands, shares = list[np.ndarray](), list[np.ndarray](), list[np.ndarray]()
         layers: tuple[int, ...] = ()
         for part in _parts(tokens, most=min(_PROMPT, self.num_cells)):
             self._decode(part)
             if part.rows.any():
                 logits.append(self._logits(part.rows.nonzero()[0]))
-                layers, band = stacked(self.recorder.band)
-                bands.append(band)
+                layers = tuple(sorted(self.recorder.band))
+                bands.append(stacked(self.recorder.band))
+                shares.append(stacked(self.recorder.shares))
         if not logits:
-            return (
-                np.empty((0, self.vocab_size), np.float32),
-                (),
-                np.empty((0, 0, 0, self.recorder.offsets), np.float32),
-            )
-        return np.concatenate(logits), layers, np.concatenate(bands, axis=2)
+            no_band = np.empty((0, 0, 0, self.recorder.offsets), np.float32)
+            return Fed(np.empty((0, self.vocab_size), np.float32), (), no_band, np.empty((0, 0, 0, 0), np.float32))
+        return Fed(np.concatenate(logits), layers, np.concatenate(bands, axis=2), np.concatenate(shares, axis=2))
 
     @property
     def vocab_size(self) -> int:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from io import BufferedReader
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -26,11 +27,11 @@ def send(stream: BinaryIO, message: Message) -> None:
     about = [[array.dtype.str, list(array.shape)] for array in arrays]
     header = json.dumps({**message.header, "arrays": about}).encode()
     stream.write(len(header).to_bytes(_LENGTH, "little") + header)
-    stream.writelines(array.tobytes() for array in arrays)
+    stream.writelines(array.reshape(-1).view(np.uint8).data for array in arrays)
     stream.flush()
 
 
-def receive(stream: BinaryIO) -> Message | None:
+def receive(stream: BufferedReader) -> Message | None:
     """Read the next message; None once the other side has closed its end, in the middle of one too."""
     length = _exactly(stream, _LENGTH)
     header = None if length is None else _exactly(stream, int.from_bytes(length, "little"))
@@ -40,14 +41,12 @@ def receive(stream: BinaryIO) -> Message | None:
     arrays = []
     for dtype, shape in fields.pop("arrays"):
         array = np.empty(shape, np.dtype(dtype))
-        content = _exactly(stream, array.nbytes)
-        if content is None:
+        if stream.readinto(array.reshape(-1).view(np.uint8).data) != array.nbytes:
             return None
-        array.reshape(-1).view(np.uint8)[:] = np.frombuffer(content, np.uint8)
         arrays.append(array)
     return Message(fields, arrays)
 
 
-def _exactly(stream: BinaryIO, length: int) -> bytes | None:
+def _exactly(stream: BufferedReader, length: int) -> bytes | None:
     content = stream.read(length)
     return content if len(content) == length else None

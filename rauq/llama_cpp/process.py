@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import BufferedReader
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -19,6 +20,9 @@ from rauq.llama_cpp.messages import Message, receive, send
 # Threads that wait spin by default: on a busy machine of two cores, smollm2 then takes ten times as long or more.
 _PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
 _NO_DEBUGGER = {"GGML_NO_BACKTRACE": "1"}  # else a debugger is started where the library aborts, which hides the reason
+# Bytes, where the system can be asked for them: the logits of a step fit. Through a smaller pipe they come in parts,
+# for each of which both processes wake.
+_PIPE = 1 << 20
 _LINES = 5  # of what llama.cpp wrote last
 _POLL = 0.05  # seconds between two looks at `cancel`
 _LAST_SECONDS = 5.0  # seconds in which a process that was asked to end has to
@@ -69,8 +73,8 @@ class Process:
         return cast("BinaryIO", self.running.stdin)
 
     @property
-    def _replies(self) -> BinaryIO:
-        return cast("BinaryIO", self.running.stdout)
+    def _replies(self) -> BufferedReader:
+        return cast("BufferedReader", self.running.stdout)
 
     @contextmanager
     def _cancelled_by(self, cancel: Cancel | None) -> Iterator[None]:
@@ -119,6 +123,7 @@ def start(*, module: str = "rauq.llama_cpp.child") -> Process:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=_PASSIVE | layout.environment() | _NO_DEBUGGER,
+        pipesize=_PIPE,
         start_new_session=True,  # Ctrl+C is for the parent, which ends this one by closing its pipes
     )
     written: deque[str] = deque(maxlen=_LINES)

@@ -7,6 +7,7 @@ node names, so the cell of every position is known, whatever was removed, copied
 import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,13 @@ class Tokens:
     rows: np.ndarray
 
 
+class Parts(NamedTuple):
+    """How rows of attention are summed: the column of each position of each sequence (S, T), and how many there are."""
+
+    columns: np.ndarray
+    number: int
+
+
 def columns(places: np.ndarray, tokens: Tokens, offsets: int) -> np.ndarray:
     """Cells (n, K) of the K nearest positions of each row, from `places` (S, T); any cell before the sequence.
 
@@ -44,6 +52,7 @@ def columns(places: np.ndarray, tokens: Tokens, offsets: int) -> np.ndarray:
 class Recorder:
     """The callback of one context; `band` has the weights (H, n, K) of each layer after a step with rows.
 
+    Where `parts` are given, `shares` has the sums (H, n, G) of each row as well, by column of these.
     `kinds` are the caches in the order in which a graph writes to them, since layers with a sliding window have one of
     their own: for each the cells (S, T) of the positions of all sequences, -1 where there is none. An error in the
     callback cannot pass through llama.cpp: it is kept, and raised after the step.
@@ -55,6 +64,8 @@ class Recorder:
     offsets: int
     kinds: list[np.ndarray] = field(default_factory=list)
     band: dict[int, np.ndarray] = field(default_factory=dict)
+    parts: Parts | None = None
+    shares: dict[int, np.ndarray] = field(default_factory=dict)
     error: Exception | None = None
     tokens: Tokens | None = None
     _watch: Callable[[Tensor], None] | None = None
@@ -65,11 +76,12 @@ class Recorder:
     _rows: np.ndarray = field(default_factory=lambda: np.empty((0, 1), np.intp))
     _before: np.ndarray | None = None
     _columns: dict[int, np.ndarray] = field(default_factory=dict)
+    _sides: dict[int, list[tuple[np.ndarray, np.ndarray]]] = field(default_factory=dict)
 
     def begin(self, tokens: Tokens) -> None:
         """The next step runs these tokens."""
-        self.tokens, self.band, self.error = tokens, {}, None
-        self._seen, self._columns = {}, {}
+        self.tokens, self.band, self.shares, self.error = tokens, {}, {}, None
+        self._seen, self._columns, self._sides = {}, {}, {}
         self._rows = tokens.rows.nonzero()[0][:, None]
         self._has_rows = len(self._rows) > 0
         before = tokens.positions[self._rows] < np.arange(self.offsets)  # no key is so far back
@@ -132,6 +144,8 @@ class Recorder:
         for kind in self.kinds:
             kind[target, :length] = kind[source_, :length]
             kind[target, length:] = -1
+        if self.parts is not None:
+            self.parts.columns[target] = self.parts.columns[source_]
 
     def _note_cells(self, address: int) -> None:
         pointer = ctypes.c_void_p.from_address(address + _KEY_INDICES).value or 0
@@ -154,13 +168,46 @@ class Recorder:
             self._watch(node)
 
     def _note_weights(self, node: Tensor) -> None:
-        band = array(node)[0][:, self._rows, self.current_columns()]  # of (H, n, T)
+        weights, layer = array(node)[0], layer_of(node)  # (H, n, T)
+        band = weights[:, self._rows, self.current_columns()]
         if self._before is not None:
             band[:, self._before] = np.nan
-        self.band[layer_of(node)] = band
+        self.band[layer] = band
+        if self.parts is not None:
+            self.shares[layer] = self._summed(weights, self.parts)
+
+    def _summed(self, weights: np.ndarray, parts: Parts) -> np.ndarray:
+        """Sums (H, n, G) of the rows among the weights (H, n, T) of a layer; cells that hold no key weigh 0."""
+        rows = self._rows[:, 0]
+        sums = np.empty((len(weights), len(rows), parts.number), np.float32)
+        for which, sides in self._current_sides(weights.shape[-1], parts):
+            sums[:, which] = weights[:, rows[which]] @ sides
+        return sums
+
+    def _current_sides(self, num_cells: int, parts: Parts) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each sequence its rows (r,), and which cells are in which column (T, G), of the layer's cache."""
+        assert self.tokens is not None  # noqa: S101 - a step runs
+        if self._current not in self._sides:
+            rows = self._rows[:, 0]
+            sequences, positions = self.tokens.sequences[rows], self.tokens.positions[rows]
+            self._sides[self._current] = [
+                (which, self._sides_of(int(sequence), int(positions[which].max()) + 1, num_cells, parts))
+                for sequence in np.unique(sequences)
+                for which in [np.flatnonzero(sequences == sequence)]
+            ]
+        return self._sides[self._current]
+
+    def _sides_of(self, sequence: int, length: int, num_cells: int, parts: Parts) -> np.ndarray:
+        cells, columns = self.kinds[self._current][sequence, :length], parts.columns[sequence, :length]
+        sides = np.zeros((num_cells, parts.number), np.float32)
+        owners = np.full(num_cells, -1)
+        owners[cells] = columns  # a cell that a window uses again belongs to its last position
+        held = np.flatnonzero(owners >= 0)
+        sides[held, owners[held]] = 1
+        return sides
 
 
-def stacked(band: Mapping[int, np.ndarray]) -> tuple[tuple[int, ...], np.ndarray]:
-    """The layers that gave weights, and their bands as (L, H, n, K)."""
-    layers = tuple(sorted(band))
-    return layers, np.stack([band[layer] for layer in layers]) if layers else np.empty((0, 0, 0, 0), np.float32)
+def stacked(by_layer: Mapping[int, np.ndarray]) -> np.ndarray:
+    """The bands (L, H, n, K) or sums (L, H, n, G) of all layers in order."""
+    layers = [by_layer[layer] for layer in sorted(by_layer)]
+    return np.stack(layers) if layers else np.empty((0, 0, 0, 0), np.float32)

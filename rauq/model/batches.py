@@ -1,11 +1,13 @@
 """Process many items in batches; an item that fails does not affect the others."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from typing import TypeVar
 
 from rauq.arguments import Cancel, is_whole
 from rauq.errors import Failure, InvalidInput, OutOfMemory, RauqError
+from rauq.model.context import ModelDescription, PromptLike
+from rauq.scoring.watch import UNWATCHED, Watch
 
 Item = TypeVar("Item")
 Encoded = TypeVar("Encoded")
@@ -83,3 +85,41 @@ def _or_error(encode: Callable[[Item], Encoded], item: Item) -> Encoded | RauqEr
         return encode(item)
     except RauqError as error:
         return error
+
+
+def watched(
+    described: ModelDescription, prompts: Sequence[PromptLike], watches: Sequence[Watch] | None
+) -> Iterator[tuple[PromptLike, Watch]]:
+    """Prompts with their watches, if there are any, taken as they are needed.
+
+    Raises:
+        InvalidInput: one prompt in place of several, another number of watches, or monitors that do not fit.
+    """
+    refuse_one(prompts)
+    if watches is None:
+        return zip(prompts, repeat(UNWATCHED), strict=False)
+    if len(prompts) != len(watches):
+        message = f"Got {len(watches)} watches for {len(prompts)} prompts. Give one for each prompt, or none."
+        raise InvalidInput(message)
+    refuse_monitors(described, watches)
+    return zip(prompts, watches, strict=True)
+
+
+def refuse_monitors(described: ModelDescription, watches: Sequence[Watch]) -> None:
+    """Check that the monitors of these watches are of this model, and that no answer shares one with another.
+
+    Raises:
+        InvalidInput: it is not so.
+    """
+    monitors = [watch.monitor for watch in watches if watch.monitor is not None]
+    if len({id(monitor) for monitor in monitors}) < len(monitors):
+        message = "One monitor is given for several answers. It scores one: make a monitor for each."
+        raise InvalidInput(message)
+    own = described.name, described.kind
+    if others := [monitor for monitor in monitors if (monitor.watched.model, monitor.watched.kind) != own]:
+        of = others[0].watched
+        message = (
+            f"Got a monitor of {of.model} ({of.kind}) for an answer of {described.name} ({described.kind}). Make it "
+            "with the model that generates."
+        )
+        raise InvalidInput(message)

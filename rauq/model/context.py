@@ -8,10 +8,12 @@ from typing import Any, TypeVar
 from rauq.arguments import Cancel, check_unicode, is_whole
 from rauq.errors import InvalidInput, UnsupportedModel
 from rauq.model.templated import as_templated, encode_templated, end_of_answer
+from rauq.model.templates.prompt_parts import PromptParts, find_prompt_parts
 from rauq.model.templates.template import write
 from rauq.model.templates.template_checks import check_known, notes_on
 from rauq.model.tokens import Tokens
 from rauq.trace.messages import Message, PromptForm, TemplateOptions, checked_options, is_conversation, messages_of
+from rauq.trace.prompt_parts import PromptPart
 from rauq.trace.trace import Kind
 
 TokensOrText = str | Sequence[int]
@@ -27,7 +29,7 @@ class Prompt:
     """A prompt as the model sees it: its text and token ids, how it was given, and whether the chat template made them.
 
     Of messages, which are kept beside it, the text is that of the last one. `notes` are sentences on what was done to
-    the text that was given, such as line ends that were changed.
+    the text that was given, such as line ends that were changed. `parts` are those that were asked for.
     """
 
     text: str
@@ -37,6 +39,7 @@ class Prompt:
     messages: tuple[Message, ...] = ()
     template_options: TemplateOptions = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    parts: tuple[PromptPart, ...] = ()
 
 
 def encode_prompt(
@@ -47,6 +50,7 @@ def encode_prompt(
     instruct: bool,
     vocab_size: int,
     template_options: TemplateOptions | None = None,
+    prompt_parts: PromptParts | None = None,
 ) -> Prompt:
     """Ids of a prompt; `chat` says whether text is wrapped in the chat template, and ids are taken as they are.
 
@@ -54,13 +58,13 @@ def encode_prompt(
 
     Raises:
         InvalidInput: empty, not valid Unicode, an id that the model does not know, messages that cannot be used, no
-            chat template, or options for one that is not applied.
+            chat template, options for one that is not applied, or parts that are not in the prompt.
     """
     options = checked_options(template_options)
     if is_conversation(prompt):
         found = _conversation(tokens, messages_of(prompt), chat=chat, options=options)
         _check_embedded(tokens, found.ids, vocab_size)
-        return found
+        return _with_parts(tokens, found, prompt_parts)
     encoded = (
         _text(tokens, prompt, chat=chat, instruct=instruct, options=options)
         if isinstance(prompt, str)
@@ -73,7 +77,22 @@ def encode_prompt(
         )
         raise InvalidInput(message)
     _check_embedded(tokens, encoded.ids, vocab_size)
-    return encoded
+    return _with_parts(tokens, encoded, prompt_parts)
+
+
+def _with_parts(tokens: Tokens, prompt: Prompt, given: PromptParts | None) -> Prompt:
+    if given is None:
+        return prompt
+    user = (Message(role="user", content=prompt.text),) if prompt.chat_applied else ()
+    parts = find_prompt_parts(
+        given,
+        tokens.texts(prompt.ids),
+        text=prompt.text,
+        tokenizer=tokens.tokenizer,
+        messages=prompt.messages or user,
+        options=prompt.template_options,
+    )
+    return replace(prompt, parts=parts)
 
 
 def _conversation(
@@ -228,13 +247,14 @@ def encode(
     *,
     chat: bool | None = None,
     template_options: TemplateOptions | None = None,
+    prompt_parts: PromptParts | None = None,
 ) -> Prompt:
     """A prompt that leaves room for an answer.
 
     Raises:
         InvalidInput: it cannot be used, or it is too long.
     """
-    encoded = _encode(model, prompt, chat=chat, template_options=template_options)
+    encoded = _encode(model, prompt, chat=chat, template_options=template_options, prompt_parts=prompt_parts)
     room_after(model, len(encoded.ids))
     return encoded
 
@@ -245,6 +265,7 @@ def encode_pair(
     *,
     chat: bool | None = None,
     template_options: TemplateOptions | None = None,
+    prompt_parts: PromptParts | None = None,
     end: bool = False,
 ) -> tuple[Prompt, tuple[int, ...]]:
     """A prompt, and the ids of an answer that is there already; `end` appends the end token where there is none yet.
@@ -253,7 +274,7 @@ def encode_pair(
         InvalidInput: no pair, one of them cannot be used, no end token is known, or together they are too long.
     """
     prompt, answer = two_of(pair)
-    encoded = _encode(model, prompt, chat=chat, template_options=template_options)
+    encoded = _encode(model, prompt, chat=chat, template_options=template_options, prompt_parts=prompt_parts)
     ids = encode_answer(model.tokens, answer, vocab_size=model.vocab_size)
     if end and ids[-1] not in model.end_ids:
         ids = (*ids, end_token(model, chat=encoded.chat_applied or model.kind == "instruct"))
@@ -349,7 +370,12 @@ def room_after(model: ModelDescription, num_tokens: int, *, needed: int = 1) -> 
 
 
 def _encode(
-    model: ModelDescription, prompt: PromptLike, *, chat: bool | None, template_options: TemplateOptions | None
+    model: ModelDescription,
+    prompt: PromptLike,
+    *,
+    chat: bool | None,
+    template_options: TemplateOptions | None,
+    prompt_parts: PromptParts | None,
 ) -> Prompt:
     instruct = model.kind == "instruct"
     return encode_prompt(
@@ -359,6 +385,7 @@ def _encode(
         instruct=instruct,
         vocab_size=model.vocab_size,
         template_options=template_options,
+        prompt_parts=prompt_parts,
     )
 
 

@@ -1,9 +1,8 @@
 """From a prompt to a trace: decode token by token, or read an answer that is already there."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,16 @@ import torch
 from torch import Tensor
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from rauq.arguments import Cancel, Sampling
+from rauq.arguments import Sampling
 from rauq.capture.cache import NO_PREFIX
 from rauq.capture.extras import OF_PROMPT, Layout
-from rauq.capture.logits import LogitsBuffer, TokenStatistics, token_statistics
+from rauq.capture.logits import LogitsBuffer, TokenStatistics, chosen_and_entropies, token_statistics
 from rauq.capture.session import CaptureSession
-from rauq.errors import InvalidInput, NonFiniteLogits
-from rauq.model.batches import refuse_one
-from rauq.model.context import Limits, ModelDescription, Prompt, PromptLike
+from rauq.errors import NonFiniteLogits
+from rauq.model.context import Limits, ModelDescription, Prompt
 from rauq.model.engines.engine import Budget, Engine, Prefixes
 from rauq.model.tokens import TextStream, Tokens
+from rauq.scoring.watch import UNWATCHED, Watch
 from rauq.trace.extras import Wanted
 from rauq.trace.thinking import PROMPT_TOKENS, thinking_span
 from rauq.trace.trace import Alternative, StopReason, Trace
@@ -105,6 +104,7 @@ def build_trace(
         prompt_form=prompt.form,
         messages=prompt.messages,
         template_options=prompt.template_options,
+        prompt_parts=prompt.parts,
         stop_reason=stop_reason,
         layers=model.layers,
         num_layers=model.num_layers,
@@ -147,43 +147,7 @@ def _attention_of(rows: np.ndarray, num_prompt: int, num_answer: int) -> np.ndar
     return attention
 
 
-OnToken = Callable[[int, int, str], None]
-OnProgress = Callable[[Callable[[], Trace]], None]
 _READ_LOGITS_BYTES = 256 << 20
-
-
-@dataclass(frozen=True, kw_only=True)
-class Watch:
-    """What happens while one answer grows, alone or in a batch.
-
-    `on_token` is called at once with index, id and text of each of its tokens, and again from index 0 where a batch did
-    not fit in memory; `on_progress` after each but the last with a function that returns the trace so far, and that
-    raises `NonFiniteLogits` where there is none; `on_end` with the trace or that error when this answer has ended,
-    possibly before others of its batch. `cancel` is asked after each token.
-    """
-
-    on_token: OnToken | None = None
-    on_progress: OnProgress | None = None
-    on_end: Callable[[Trace | NonFiniteLogits], object] | None = None
-    cancel: Cancel | None = None
-
-
-_UNWATCHED = Watch()
-
-
-def watched(prompts: Sequence[PromptLike], watches: Sequence[Watch] | None) -> Iterator[tuple[PromptLike, Watch]]:
-    """Prompts with their watches, if there are any, taken as they are needed.
-
-    Raises:
-        InvalidInput: one prompt in place of several, or another number of watches.
-    """
-    refuse_one(prompts)
-    if watches is None:
-        return zip(prompts, repeat(_UNWATCHED), strict=False)
-    if len(prompts) != len(watches):
-        message = f"Got {len(watches)} watches for {len(prompts)} prompts. Give one for each prompt, or none."
-        raise InvalidInput(message)
-    return zip(prompts, watches, strict=True)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -334,13 +298,15 @@ def _decoded(
     described, each = decoder.described, len(prompts) // max(1, len(sampling))
     drawn = [_noted(one, first=first + row == 0 and not prefix) for one in sampling for row in range(each)]
     no_sampling: list[Sampling | None] = [None] * len(prompts)
-    about = zip(prompts, watches or [_UNWATCHED] * len(prompts), drawn or no_sampling, strict=True)
+    about = zip(prompts, watches or [UNWATCHED] * len(prompts), drawn or no_sampling, strict=True)
     answers = [_Answer(*own, TextStream(described.tokens, described.end_ids)) for own in about]
     extend = partial(_extend, described, answers, limits=limits, num_forced=len(prefix))
+    observe = partial(_observe, answers, layers=_begin_monitors(answers))
     buffer = LogitsBuffer(_idf(decoder, wanted), mean="mean_logprob" in wanted.names)
     for place, token in enumerate(prefix):
         forced = torch.full((len(prompts),), token, device=logits.device)
         buffer.add(logits[:, place], forced)
+        observe(logits[:, place], forced, partial(_of_row, decoder, session, place))
         extend(forced)
     choose = chooser(sampling, each, logits.device, first=first)
     last_row = limits.last_row or "diagonal" in wanted.names
@@ -352,6 +318,7 @@ def _decoded(
     while growing := [item for item, answer in enumerate(answers) if answer.is_open]:
         chosen = choose(logits[:, -1])
         buffer.add(logits[:, -1], chosen)
+        observe(logits[:, -1], chosen, session.latest)
         extend(chosen)
         if last_row or any(answer.is_open for answer in answers):
             logits = session.feed(chosen[:, None], tail=1)
@@ -368,6 +335,44 @@ def _tell(answer: _Answer, so_far: Callable[[], list[Trace | NonFiniteLogits]]) 
             watch.on_progress(lambda: or_raise(so_far()[0]))
     elif watch.on_end is not None:
         watch.on_end(so_far()[0])
+
+
+def _of_row(decoder: Decoder, session: CaptureSession, row: int, layers: Sequence[int]) -> Tensor:
+    """The weights (B, Lw, H) of a row among those that were fed at once, on its own position."""
+    return session.band()[:, [decoder.described.layers.index(layer) for layer in layers], :, row, 0]
+
+
+def _begin_monitors(answers: Sequence[_Answer]) -> list[int]:
+    """Let the monitors of these answers begin; the layers that they need, in order."""
+    monitors = [(answer.watch.monitor, answer.prompt.ids) for answer in answers if answer.watch.monitor is not None]
+    for monitor, prompt in monitors:
+        monitor.begin(prompt)
+    return sorted({layer for monitor, _ in monitors for layer in monitor.layers})
+
+
+def _observe(
+    answers: Sequence[_Answer],
+    logits: Tensor,
+    chosen: Tensor,
+    weights_of: Callable[[Sequence[int]], Tensor],
+    *,
+    layers: Sequence[int],
+) -> None:
+    """Tell the monitors of open answers the tokens (B,) that were chosen from logits (B, V).
+
+    `weights_of` gives the weights (B, Lw, H) in these layers of the queries that led to the logits, on their own
+    positions.
+    """
+    rows = [row for row, answer in enumerate(answers) if answer.is_open and answer.watch.monitor is not None]
+    if not rows:
+        return
+    logprobs, entropies = chosen_and_entropies(logits[rows], chosen[rows])
+    weights = weights_of(layers).numpy() if any(answers[row].ids for row in rows) else None
+    columns = rows, chosen[rows].tolist(), logprobs.tolist(), entropies.tolist()
+    for row, token, logprob, entropy in zip(*columns, strict=True):
+        if (monitor := answers[row].watch.monitor) is not None:
+            own = None if weights is None else weights[row, [layers.index(layer) for layer in monitor.layers]]
+            monitor.take(token, logprob, entropy, own)
 
 
 def _noted(sampling: Sampling, *, first: bool) -> Sampling:
@@ -421,7 +426,8 @@ def _extend(
         answer.stop_reason = reason if num_chosen >= 0 else None
         if answer.watch.on_token is not None:
             answer.watch.on_token(len(answer.ids) - 1, token, answer.text(token, last=not answer.is_open))
-        if num_chosen >= 0 and any(cancel.is_set() for cancel in (limits.cancel, answer.watch.cancel) if cancel):
+        is_cancelled = answer.watch.is_cancelled or (limits.cancel is not None and limits.cancel.is_set())
+        if num_chosen >= 0 and is_cancelled:
             answer.stop_reason = answer.stop_reason or "cancelled"
 
 
@@ -468,7 +474,7 @@ def _left_padded(sequences: Sequence[Sequence[int]], device: torch.device) -> tu
 
 def _layout(padding: Sequence[int], prompts: Sequence[Prompt]) -> Layout:
     answers = tuple(empty + len(prompt.ids) for empty, prompt in zip(padding, prompts, strict=True))
-    return Layout(tuple(padding), answers)
+    return Layout(tuple(padding), answers, tuple(prompt.parts for prompt in prompts))
 
 
 def _idf(decoder: Decoder, wanted: Wanted) -> Tensor | None:

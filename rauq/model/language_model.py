@@ -17,7 +17,7 @@ from rauq.checkpoints.kinds import check_kind
 from rauq.errors import Failure, InvalidInput, NonFiniteLogits
 from rauq.model import generation
 from rauq.model.attribution import OnPasses, attributed
-from rauq.model.batches import in_batches
+from rauq.model.batches import in_batches, refuse_monitors, watched
 from rauq.model.context import (
     Limits,
     ModelDescription,
@@ -31,7 +31,6 @@ from rauq.model.context import (
     within_context,
 )
 from rauq.model.engines.engine import Engine, Prefixes
-from rauq.model.generation import OnProgress, OnToken, Watch, watched
 from rauq.model.options import (
     AnswerOptions,
     CaptureOptions,
@@ -42,6 +41,7 @@ from rauq.model.options import (
     SampleOptions,
     parts,
 )
+from rauq.scoring.watch import AnswerMonitor, OnProgress, OnToken, Watch
 from rauq.trace.attribution import Attribution, Side
 from rauq.trace.extras import Wanted, available_names, wanted
 from rauq.trace.messages import option_names
@@ -149,6 +149,7 @@ class LanguageModel(ModelDescription):
         answer_prefix: TokensOrText | None = None,
         on_token: OnToken | None = None,
         on_progress: OnProgress | None = None,
+        monitor: AnswerMonitor | None = None,
         do_sample: bool = False,
         seed: int | None = None,
         **options: Unpack[SampleOptions],
@@ -164,6 +165,8 @@ class LanguageModel(ModelDescription):
             on_token: Called at once with index, id and text of each answer token.
             on_progress: Called after each token but the last with a function that returns the trace so far, as if the
                 answer had been cancelled there. Not calling that function costs nothing; a call takes milliseconds.
+            monitor: A `rauq.Monitor` of this model, which scores the answer after each token, before `on_token` is
+                called. Where it stops the answer, `stop_reason` is "cancelled", as with `cancel`.
             do_sample: Draw tokens, from what temperature, top_p and top_k of the options leave.
             seed: Same seed, same answer; None: another answer each time.
             options: `PromptOptions`, `CaptureOptions`, `LimitOptions` and `DrawOptions` of `rauq.model.options`.
@@ -177,6 +180,8 @@ class LanguageModel(ModelDescription):
         sampling = Sampling(seed=seed, **drawn) if do_sample else None
         limits = limits_of(self, **limited)
         limits = within_context(self, limits, len(encoded.ids) + len(prefix))
+        watch = Watch(on_token=on_token, on_progress=on_progress, monitor=monitor)
+        refuse_monitors(self, [watch])
         with self._running("generating"):
             result = generation.generate(
                 self._decoder,
@@ -185,7 +190,7 @@ class LanguageModel(ModelDescription):
                 wanted=request,
                 sampling=sampling,
                 prefix=prefix,
-                watches=[Watch(on_token=on_token, on_progress=on_progress)],
+                watches=[watch],
             )
         return generation.or_raise(result[0])
 
@@ -241,7 +246,7 @@ class LanguageModel(ModelDescription):
                 return generation.generate(decoder, encoded, limits=shortened, wanted=request, watches=own)
 
         size = self._size(batch_size)
-        return in_batches(watched(prompts, watches), encode=encode, run=run, size=size, cancel=limits.cancel)
+        return in_batches(watched(self, prompts, watches), encode=encode, run=run, size=size, cancel=limits.cancel)
 
     def read_batch(
         self,

@@ -6,6 +6,7 @@ from typing import Any, TypedDict
 from numpy.typing import ArrayLike
 
 from rauq.arguments import Cancel
+from rauq.model.templates.prompt_parts import PromptParts
 from rauq.trace.messages import TemplateOptions
 
 
@@ -15,10 +16,14 @@ class PromptOptions(TypedDict, total=False):
     chat: Whether to apply the chat template to a text; None: for an instruct model, unless the text begins with what
         its template writes before a message (`Prompt.form` is "templated" then).
     template_options: Variables of the chat template, such as {"enable_thinking": False}.
+    prompt_parts: Parts of the prompt, for the extra "part_shares": "roles" for the messages of a chat; names such as
+        ("document", "question") for what stands between <document> and </document>; or spans such as
+        [("document", 0, 250)] in code points of the prompt or of its last message. None by default.
     """
 
     chat: bool | None
     template_options: TemplateOptions | None
+    prompt_parts: PromptParts | None
 
 
 class CaptureOptions(TypedDict, total=False):

@@ -44,7 +44,15 @@ class Tokens:
         return anchored[len(anchor) :] if anchored[: len(anchor)] == anchor else ids
 
     def piece(self, token: int) -> bytes:
-        """The bytes that a token stands for; the name of a special token."""
+        """The bytes that a token stands for; the name of a special token.
+
+        Each is spelled once: the trace of a growing answer spells all of its alternatives again and again.
+        """
+        if (known := self._pieces.get(token)) is None:
+            known = self._pieces[token] = self._spelled(token)
+        return known
+
+    def _spelled(self, token: int) -> bytes:
         if token in self._added:
             return self._added[token]
         name = self.tokenizer.convert_ids_to_tokens(int(token))
@@ -64,6 +72,11 @@ class Tokens:
     def text(self, ids: Sequence[int]) -> str:
         """The text of all these tokens together, special ones by name."""
         return b"".join(map(self.piece, ids)).decode(errors="replace")
+
+    @cached_property
+    def _pieces(self) -> dict[int, bytes]:
+        """Those that are known by now: of the vocabulary's tokens at most."""
+        return {}
 
     @cached_property
     def special_names(self) -> frozenset[str]:

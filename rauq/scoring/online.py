@@ -11,8 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rauq.errors import InvalidInput
-from rauq.scoring.algorithm import combine_layers, log_of, select_heads
-from rauq.scoring.settings import Settings
+from rauq.scoring.algorithm import combine_layers, log_of, select_heads, signal_of
+from rauq.scoring.settings import Settings, resolve, signal_and_alpha, window
+from rauq.trace.batch import batch
+from rauq.trace.trace import Trace
 
 
 class PartialScore(NamedTuple):
@@ -105,6 +107,32 @@ class OnlineState:
         uncertainty = float(combine_layers(scores[None], self.settings.layer_aggregation)[0])
         layer = int(scores.argmax()) if self.settings.layer_aggregation == "max" else None
         return PartialScore(uncertainty, layer, picked, self.latest[own], self.confidence[own])
+
+
+def partial_scores(trace: Trace, settings: Settings | None = None) -> tuple[PartialScore, ...]:
+    """The scores that a monitor would have given after each of the N tokens of a stored answer, without thinking.
+
+    `settings`: how to score; None: the paper's for this kind of model. An answer without the part that is scored has
+    one score of nan.
+
+    Raises:
+        InvalidInput: settings that need the whole answer, or do not fit the trace.
+        NotCaptured: the trace lacks attention.
+    """
+    settings = resolve(settings or Settings(), trace.kind)
+    layers = window(settings, captured=trace.layers, num_layers=trace.num_layers)
+    state = OnlineState.begin(settings, layers, trace.num_heads)
+    answer = batch([trace], settings.alignment, settings.part)
+    name, _ = signal_and_alpha(settings, trace.kind)
+    signal = signal_of(answer.logprobs[0], answer.entropies[0], answer.vocab_size, name)
+    weights = answer.attention[0, answer.rows(layers)]  # (Lw, H, N - 1)
+    if state.fixed is not None and settings.heads != "mean":
+        weights = weights[np.arange(len(layers)), state.fixed][:, None]
+    scores = []
+    for place, value in enumerate(signal.tolist()):
+        state = state.after(value, weights[..., place - 1] if place else None)
+        scores.append(state.partial_score())
+    return tuple(scores)
 
 
 def _refuse_whole(settings: Settings) -> None:

@@ -10,6 +10,9 @@ j, and the middle layer is floor(l / 2) of all l layers.
   one token its mean over the prompt, nan where the model skips tokens of the prompt, or thinking comes before it.
 - `lookback` (L, H, N, 2): the mean weight that row j puts on a key of the prompt, and on one of the answer so far;
   masked keys weigh 0, and row 0 has nan for the latter.
+- `part_shares` (L, H, N, 3 + P): the sums of the weights that row j puts on the first token of the prompt, on the
+  answer so far, on other tokens of the prompt, and on each of its P parts (`Trace.prompt_parts`), the first token left
+  out. They sum to 1, less what a learned sink takes, which is no key.
 - `hidden_layers` (l + 1, N, d): the hidden states h_k of each row, k = 0 the embeddings, k after k blocks, and k = l
   after the final norm.
 - `hidden_mean` (d,): the mean of h_k, k = floor(l / 2), over all positions that are fed: the prompt and the answer but
@@ -40,10 +43,10 @@ from rauq.trace.file import MOST_BANDS
 from rauq.trace.trace import NUM_BANDS, Extra, Trace
 
 EXTRAS: tuple[Extra, ...] = get_args(Extra)
-BY_LAYER: frozenset[str] = frozenset({"lookback", "attention_entropy"})
+BY_LAYER: frozenset[str] = frozenset({"lookback", "attention_entropy", "part_shares"})
 """The extras whose first axis is that of the trace's layers."""
-FROM_LOGITS: tuple[Extra, ...] = ("focus", "mean_logprob")
-"""The extras that come from logits alone, which every engine gives."""
+OF_EVERY_ENGINE: tuple[Extra, ...] = ("focus", "mean_logprob", "part_shares")
+"""The extras that llama.cpp gives as well: those of logits, and sums of a row of attention."""
 
 _UNAVAILABLE: Mapping[Extra, str] = MappingProxyType(
     {

@@ -19,6 +19,7 @@ from rauq.arguments import Sampling
 from rauq.errors import InvalidInput, TraceFileError
 from rauq.trace.attribution import Attribution
 from rauq.trace.messages import Message, packed, unpacked
+from rauq.trace.prompt_parts import PromptPart, column_names
 
 # Larger than any existing model, and small enough to loop over.
 MOST_LAYERS = 10_000
@@ -42,7 +43,7 @@ MOST_UPLOADED_ALTERNATIVES = 20  # a token on average; each takes twenty times a
 LARGEST_UPLOADED_EXTRAS = 16 * 2**20  # bytes
 
 _NAMES = ("model", "revision", "dtype", "quantisation", "adapter", "engine")
-_WEIGHTS = ("max_attention", "diagonal", "lookback")
+_WEIGHTS = ("max_attention", "diagonal", "lookback", "part_shares")
 _ROUNDING = 1e-2  # half precision may overstep a bound by this much
 
 
@@ -124,6 +125,7 @@ def _wrong_extras(fields: Mapping[str, Any]) -> Iterator[str]:
         "max_attention": (num_answer, num_answer),
         "diagonal": (*layers_and_heads[1:], num_prompt + num_answer),
         "lookback": (*layers_and_heads, num_answer, 2),
+        "part_shares": (*layers_and_heads, num_answer, len(column_names(fields["prompt_parts"]))),
         "focus": (num_answer, 2),
         "attention_entropy": (*layers_and_heads, num_answer, 2),
         "mean_logprob": (num_answer,),
@@ -150,7 +152,7 @@ def _bound(value: float) -> str:
 
 def _is_unicode(fields: Mapping[str, Any]) -> bool:
     listed = [entry[1] for row in fields["alternatives"] for entry in row]
-    names = [fields[name] for name in ("prompt", *_NAMES)]
+    names = [*(fields[name] for name in ("prompt", *_NAMES)), *(part.name for part in fields["prompt_parts"])]
     try:
         "".join([*names, *fields["answer_tokens"], *listed]).encode()
     except UnicodeEncodeError:
@@ -189,6 +191,7 @@ _LISTS = MappingProxyType({"layers": int, "answer_tokens": str, "wrong": int})
 _ALTERNATIVES = MappingProxyType({"ids": int, "texts": str, "logprobs": float})
 _OLDER_FILES: Mapping[str, Any] = MappingProxyType(  # what files without it mean
     {"wrong": [], "messages": [], "prompt_form": "text", "template_options": {}, "thinking": None, "sampling": None}
+    | {"prompt_parts": []}
     | {"dtype": "", "quantisation": "", "adapter": "", "engine": "", "attribution": None}
 )
 _LENGTH_BYTES = 8  # a safetensors file begins with the length of its header
@@ -207,6 +210,7 @@ def pack(fields: Mapping[str, Any]) -> bytes:
     metadata |= {"schema": SCHEMA, "pieces": [piece.decode("latin-1") for piece in fields["pieces"]]}
     metadata["messages"] = [packed(message) for message in fields["messages"]]
     metadata["template_options"] = dict(fields["template_options"])
+    metadata["prompt_parts"] = [list(part) for part in fields["prompt_parts"]]
     for place, (name, kind) in enumerate(_ALTERNATIVES.items()):
         metadata[f"alternative_{name}"] = [[kind(entry[place]) for entry in row] for row in fields["alternatives"]]
     arrays = {name: fields[name] for name in ARRAYS}
@@ -362,6 +366,7 @@ def _fields(metadata: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> It
     yield "pieces", tuple(piece.encode("latin-1") for piece in _typed_list(metadata, "pieces", str))
     yield "messages", tuple(_messages(metadata))
     yield "template_options", _typed(metadata, "template_options", dict)
+    yield "prompt_parts", tuple(_prompt_parts(metadata))
     yield "alternatives", tuple(tuple(zip(*row, strict=True)) for row in _alternative_rows(metadata))
 
 
@@ -381,6 +386,14 @@ def _alternative_rows(metadata: Mapping[str, Any]) -> Iterator[tuple[list[Any], 
 def _messages(metadata: Mapping[str, Any]) -> Iterator[Message]:
     """The messages of a conversation."""
     return map(unpacked, _typed_list(metadata, "messages", list))
+
+
+def _prompt_parts(metadata: Mapping[str, Any]) -> Iterator[PromptPart]:
+    for name, start, stop in _typed_list(metadata, "prompt_parts", list):
+        if not isinstance(name, str):
+            message = f"a part of the prompt has the name {name!r}"
+            raise TypeError(message)
+        yield PromptPart(name, start, stop)
 
 
 def _part(parts: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - JSON or an array

@@ -55,11 +55,11 @@ def part_of(trace: Trace, part: Part) -> Trace | None:
     """A part of an answer as if it were the whole: what comes before it becomes prompt; None where it has no token.
 
     `prompt` and `messages` stay those of the whole, so that no thinking is read as a question. Of the extras,
-    `lookback` is kept only for a part that begins the answer: it has one mean over the answer so far, which cannot be
-    split into tokens before the part and tokens in it. `hidden` and `hidden_mean` are kept only for a part that ends
-    the answer, since `hidden` is the state of the last token alone, and `hidden_mean` of all that was fed; for a part
-    of one token that follows others `hidden` is nan, since it would have to be a mean over the prompt. Unknown extras
-    are dropped.
+    `lookback` and `part_shares` are kept only for a part that begins the answer: they have one number for the answer so
+    far, which cannot be split into tokens before the part and tokens in it. `hidden` and `hidden_mean` are kept only
+    for a part that ends the answer, since `hidden` is the state of the last token alone, and `hidden_mean` of all that
+    was fed; for a part of one token that follows others `hidden` is nan, since it would have to be a mean over the
+    prompt. Unknown extras are dropped.
     """
     num_tokens = len(trace.answer_ids)
     start, stop = span_of(trace.thinking, num_tokens, part)
@@ -132,7 +132,7 @@ def _extras(trace: Trace, start: int, stop: int) -> dict[str, np.ndarray]:
     if stop == num_tokens:
         kept |= {"hidden": (), "hidden_mean": ()}
     if start == 0:
-        kept["lookback"] = (slice(None), slice(None), tokens)
+        kept |= dict.fromkeys(("lookback", "part_shares"), (slice(None), slice(None), tokens))
     extras = {name: trace.extras[name][places] for name, places in kept.items() if name in trace.extras}
     if "hidden" in extras and stop - start == 1 < num_tokens:
         extras["hidden"] = np.full_like(extras["hidden"], np.nan)

@@ -23,6 +23,7 @@ from rauq.trace import file
 from rauq.trace.attribution import Attribution
 from rauq.trace.file import ARRAYS
 from rauq.trace.messages import ANSWERED, Message, PromptForm, TemplateOptions, checked_options
+from rauq.trace.prompt_parts import PromptPart, fault
 from rauq.trace.strip import html_strip, plot
 
 NUM_BANDS = 8
@@ -45,6 +46,7 @@ Extra = Literal[
     "hidden_layers",
     "hidden_mean",
     "logit_lens",
+    "part_shares",
 ]
 
 
@@ -92,6 +94,7 @@ class Trace:
         prompt_form: How the prompt was given: text, ids, messages, or templated for a text that already contained
             its chat template.
         template_options: Variables that the chat template was given.
+        prompt_parts: Named parts of the prompt: name, first token, end.
         dtype: Precision of the computation; empty where it is not known.
         quantisation: How the weights were quantised, such as Q4_K_M; empty where they were not, or it is not known.
         adapter: What was applied to the weights, such as a LoRA; empty for none.
@@ -124,6 +127,7 @@ class Trace:
     messages: tuple[Message, ...] = ()
     prompt_form: PromptForm = "text"
     template_options: TemplateOptions = field(default_factory=dict)
+    prompt_parts: tuple[PromptPart, ...] = ()
     dtype: str = ""
     quantisation: str = ""
     adapter: str = ""
@@ -326,6 +330,7 @@ def _wrong_values(trace: Trace) -> list[str]:
     if trace.stop_reason not in get_args(StopReason):
         faults.append(f"stop_reason is {trace.stop_reason!r}")
     faults += _wrong_prompt(trace)
+    faults += filter(None, [fault(trace.prompt_parts, trace.prompt_ids.size)])
     if not _are_ascending_numbers(trace.wrong, len(trace.answer_ids)):
         faults.append(f"wrong is {trace.wrong!r}, not a tuple of ascending numbers below {len(trace.answer_ids)}")
     if not _is_attribution(trace.attribution):
@@ -408,5 +413,6 @@ def _texts(trace: Trace) -> Iterator[str | bytes]:
     yield from trace.answer_tokens
     yield from trace.pieces
     yield from (message.content for message in trace.messages)
+    yield from (part.name for part in trace.prompt_parts)
     for name, value in trace.template_options.items():
         yield from (name, str(value))

@@ -10,17 +10,19 @@ from typing import NoReturn
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from rauq.capture.cache import Prefix, common_length
 from rauq.capture.check import Check
-from rauq.capture.extras import Kept, Layout
+from rauq.capture.extras import Kept, Layout, PartShares
 from rauq.errors import InvalidInput, UnsupportedModel
-from rauq.llama_cpp.context import MOST_SEQUENCES
+from rauq.llama_cpp.context import MOST_SEQUENCES, tokens_of
 from rauq.llama_cpp.messages import Message
 from rauq.llama_cpp.process import Process, start
 from rauq.model.engines.engine import Budget
-from rauq.trace.extras import FROM_LOGITS, Wanted
+from rauq.trace.extras import OF_EVERY_ENGINE, Wanted
+from rauq.trace.prompt_parts import ANSWER_SO_FAR
 from rauq.trace.trace import Extra, Trace
 
 _RANDOM_TOKENS = 20
@@ -109,9 +111,9 @@ class LlamaEngine:
         raise UnsupportedModel(message)
 
     def extras(self, layers: Sequence[int], num_layers: int) -> tuple[Extra, ...]:
-        """See `rauq.model.engines.engine.Engine`: those that come from logits."""
+        """See `rauq.model.engines.engine.Engine`: those of every engine."""
         del layers, num_layers
-        return FROM_LOGITS
+        return OF_EVERY_ENGINE
 
     def new_prefixes(self) -> LlamaPrefixes:
         """See `rauq.model.engines.engine.Engine`."""
@@ -126,7 +128,7 @@ class LlamaEngine:
         if len(layout.begins) > MOST_SEQUENCES:
             message = f"Got a batch of {len(layout.begins)} sequences; llama.cpp takes {MOST_SEQUENCES} at most."
             raise InvalidInput(message)
-        return LlamaSession(self, layout, prefix, budget, offsets=wanted.offsets)
+        return LlamaSession(self, layout, wanted, prefix, budget)
 
     def check(self, ids: Sequence[int] | None, *, generate: Callable[..., Trace], vocab_size: int) -> Check:
         """See `rauq.model.engines.engine.Engine`: the reference is computed in the process, from the same graph."""
@@ -180,24 +182,28 @@ class LlamaSession:
     It ends with the process that it was begun in.
     """
 
-    def __init__(self, engine: LlamaEngine, layout: Layout, prefix: Prefix, budget: Budget, *, offsets: int) -> None:
+    def __init__(self, engine: LlamaEngine, layout: Layout, wanted: Wanted, prefix: Prefix, budget: Budget) -> None:
         self.process, self.begins, self.offsets, self.cancel = (
             engine.process(),
             list(layout.begins),
-            offsets,
+            wanted.offsets,
             budget.cancel,
         )
-        self.kept = Kept((), layout)
+        self.kept = Kept(wanted.names & {"part_shares"}, layout)
         self.seen = 0  # columns of the left-padded batch
         self.sequences = list(range(len(layout.begins)))
         self.layers: tuple[int, ...] = ()
         self.blocks: list[Tensor] = []
-        self.process.ask("begin", cells=budget.tokens, offsets=offsets)
+        self.process.ask("begin", cells=budget.tokens, offsets=wanted.offsets)
         self._share(prefix.ids)
+        if self.kept.part_shares is not None:
+            self._set_parts(self.kept.part_shares)
 
     def feed(self, ids: Tensor, *, tail: int) -> Tensor:
         """See `rauq.capture.session.CaptureSession`."""
         batch, number = ids.shape
+        if number == tail == 1:
+            return self._step(ids)
         columns = self.seen + np.arange(number)
         positions = columns - np.array(self.begins)[:, None]  # (B, n)
         is_row = np.broadcast_to(np.arange(number) >= number - tail, positions.shape)
@@ -205,11 +211,8 @@ class LlamaSession:
         places = np.concatenate([np.argwhere(real & ~is_row), np.argwhere(real & is_row)])
         which = places[:, 0], places[:, 1]
         sequences = np.array(self.sequences, np.int32)[places[:, 0]]
-        reply = self.process.ask(
-            "feed", ids.numpy()[which], positions[which], sequences, is_row[which], cancel=self.cancel
-        )
+        reply = self._reply(ids.numpy()[which], positions[which], sequences, is_row[which])
         self.seen += number
-        self.layers = tuple(reply.header["layers"])
         rows = places[is_row[which]] - (0, number - tail)
         return self._placed(reply, rows, batch, tail)
 
@@ -237,6 +240,10 @@ class LlamaSession:
         self.blocks = [torch.cat(self.blocks, dim=3)]
         return self.blocks[0]
 
+    def latest(self, layers: Sequence[int]) -> Tensor:
+        """See `rauq.capture.session.CaptureSession`."""
+        return self.blocks[-1][:, [self.layers.index(layer) for layer in layers], :, -1, 0]
+
     def _share(self, prefix: Sequence[int]) -> None:
         """Feed what all rows share to the first one, and let the others begin with it, each after its padding."""
         self.seen = len(prefix)
@@ -254,15 +261,44 @@ class LlamaSession:
             if row != first and length:
                 self.process.ask("copy", source=0, target=self.sequences[row], length=length)
 
+    def _set_parts(self, shares: PartShares) -> None:
+        """Say in which column of the extra each position of each sequence is; they have no padding there."""
+        table = shares.columns.numpy()
+        columns = np.full((max(self.sequences) + 1, table.shape[1]), ANSWER_SO_FAR)
+        for row, (sequence, begin) in enumerate(zip(self.sequences, self.begins, strict=True)):
+            columns[sequence, : table.shape[1] - begin] = table[row, begin:]
+        self.process.ask("parts", columns, number=shares.num_columns)
+
+    def _step(self, ids: Tensor) -> Tensor:
+        """Run the next token of every sequence, as `feed` does, without looking for padding."""
+        positions = [self.seen - begin for begin in self.begins]
+        reply = self._reply(ids[:, 0].numpy(), positions, self.sequences, [True] * len(positions))
+        self.seen += 1
+        logits, band, shares = reply.arrays
+        self.blocks.append(torch.from_numpy(band.transpose(2, 0, 1, 3)[:, :, :, None]))
+        if self.kept.part_shares is not None:
+            self.kept.part_shares.blocks.append(torch.from_numpy(shares.transpose(2, 0, 1, 3)[:, :, :, None]))
+        return torch.from_numpy(logits)[:, None]
+
+    def _reply(self, *tokens: ArrayLike) -> Message:
+        """What llama.cpp gives for tokens: see `tokens_of`."""
+        sent = tokens_of(*tokens)
+        reply = self.process.ask("feed", sent.ids, sent.positions, sent.sequences, sent.rows, cancel=self.cancel)
+        self.layers = tuple(reply.header["layers"])
+        return reply
+
     def _placed(self, reply: Message, rows: np.ndarray, batch: int, tail: int) -> Tensor:
-        """Logits (B, tail, V), and one more block of the band; rows of padding are nan."""
-        logits, band = reply.arrays
-        if tail == 1 and len(rows) == batch:
-            self.blocks.append(torch.from_numpy(band.transpose(2, 0, 1, 3)[:, :, :, None].copy()))
-            return torch.from_numpy(logits)[:, None]
-        block = np.full((batch, *band.shape[:2], tail, self.offsets), np.nan, np.float32)
-        block[rows[:, 0], :, :, rows[:, 1]] = band.transpose(2, 0, 1, 3)
-        self.blocks.append(torch.from_numpy(block))
+        """Logits (B, tail, V), and one more block of the band and of the shares; rows of padding are nan."""
+        logits, band, shares = reply.arrays
+
+        def block(given: np.ndarray) -> Tensor:
+            placed = np.full((batch, *given.shape[:2], tail, given.shape[-1]), np.nan, np.float32)
+            placed[rows[:, 0], :, :, rows[:, 1]] = given.transpose(2, 0, 1, 3)
+            return torch.from_numpy(placed)
+
+        self.blocks.append(block(band))
+        if self.kept.part_shares is not None:
+            self.kept.part_shares.blocks.append(block(shares))
         placed = np.full((batch, tail, logits.shape[-1]), np.nan, np.float32)
         placed[rows[:, 0], rows[:, 1]] = logits
         return torch.from_numpy(placed)

@@ -12,8 +12,8 @@ import torch
 import rauq
 from rauq.errors import Failure, InvalidInput, NonFiniteLogits, OutOfMemory
 from rauq.model.batches import in_batches
-from rauq.model.generation import Watch
 from rauq.model.loading import wrap
+from rauq.scoring.watch import Watch
 from rauq.trace.trace import Trace
 from tests.architectures import byte_tokenizer, named, tiny_language_model, tiny_model
 from tests.tiny import CONTEXT, END, assert_close, chained, counted

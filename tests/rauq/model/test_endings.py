@@ -52,7 +52,7 @@ def test_stop_strings_end_the_answer_and_stay_in_it(fresh_lm, stop, length):
 def test_a_stop_string_inside_a_token_ends_after_that_token(fresh_lm):
     lm = chained(fresh_lm, "ab")
     (token,) = lm.tokens.encode("a", special=False)
-    lm.tokens._added[token] = b"one. Two"
+    lm.tokens._pieces[token] = b"one. Two"
     trace = lm.generate(PROMPT, max_new_tokens=2, stop=". ")
     assert (trace.answer, trace.stop_reason) == ("one. Two", "stop")
 

@@ -131,10 +131,12 @@ def test_settings_that_need_the_whole_answer_are_refused_by_name(llama, changes)
         Monitor(llama, Settings(**changes, **EVERY))
 
 
-@pytest.mark.parametrize("threshold", [math.nan, math.inf, "high"])
-def test_a_threshold_is_a_number(llama, threshold):
-    with pytest.raises(InvalidInput, match="threshold"):
-        Monitor(llama, threshold=threshold)
+@pytest.mark.parametrize(
+    "options", [*({"threshold": value} for value in (math.nan, math.inf, "high")), {"on_alarm": "ring"}], ids=repr
+)
+def test_a_threshold_is_a_number_and_what_an_alarm_does_is_known(llama, options):
+    with pytest.raises(InvalidInput, match=next(iter(options))):
+        Monitor(llama, **options)
 
 
 def test_several_sequences_and_beams_are_refused(llama):
@@ -156,9 +158,9 @@ def test_a_cache_of_a_fixed_length_is_refused(llama):
         generate(llama, Monitor(llama), cache_implementation="static")
 
 
-def test_a_model_whose_own_calls_do_not_show_its_attention_is_refused():
-    with pytest.raises(UnsupportedModel, match="cannot be watched"):
-        Monitor(tiny_language_model(named("bloom")))
+def test_a_model_whose_own_calls_do_not_show_its_attention_is_refused_inside_of_with():
+    with pytest.raises(UnsupportedModel, match=r"Use lm\.generate"), Monitor(tiny_language_model(named("bloom"))):
+        pass
 
 
 def test_the_heads_that_are_selected_so_far_may_change():

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rauq.capture import logits, session
-from rauq.capture.extras import AttentionEntropy, Hidden, HiddenLayers, HiddenMean, Lookback, MaxAttention
+from rauq.capture.extras import AttentionEntropy, Hidden, HiddenLayers, HiddenMean, Lookback, MaxAttention, PartShares
 from rauq.capture.recompute import eager
 from rauq.errors import InvalidInput, UnsupportedModel
 from rauq.trace.extras import EXTRAS
@@ -68,6 +68,9 @@ def expected(lm, trace: Trace) -> dict[str, np.ndarray]:
         "max_attention": largest,
         "lookback": lookback,
         "hidden": states[:num_prompt].mean(axis=0) if num_answer == 1 else states[num_prompt + num_answer - 2],
+        "part_shares": np.stack(
+            [rows[..., 0], rows[..., num_prompt:].sum(-1), rows[..., 1:num_prompt].sum(-1)], axis=-1
+        ),
         "attention_entropy": entropies(rows),
         "mean_logprob": raw_logprobs(lm, trace).mean(axis=1),
     }
@@ -234,6 +237,7 @@ MUTANTS = {
     "hidden_mean": (HiddenMean, "cut", lambda real: lambda self, item, tokens: real(self, item, tokens + 1)),
     "hidden_layers": (HiddenLayers, "of", lambda real: lambda self, *given: real(self, *given).roll(1, dims=1)),
     "diagonal": (session, "own_weights", lambda real: lambda query, key, _mask, rest: real(query, key, None, rest)),
+    "part_shares": (PartShares, "reduce", lambda real: lambda self, rows, first: real(self, rows, first + 1)),
     "attention_entropy": (AttentionEntropy, "reduce", lambda real: lambda self, *given: real(self, *given).flip(-1)),
     "mean_logprob": (logits, "_mean_of_possible", lambda real: lambda logprobs: real(logprobs[:, 1:])),
 }

@@ -142,6 +142,7 @@ ARRAYS = {
     "an entropy of attention beyond all keys": {"extra.attention_entropy": np.full((6, 4, 3, 2), np.log(6) + 0.02)},
     "an entropy of attention below 0": {"extra.attention_entropy": np.full((6, 4, 3, 2), -0.02)},
     "entropies of other heads": {"extra.attention_entropy": np.zeros((6, 3, 3, 2))},
+    "shares of parts that it does not have": {"extra.part_shares": np.full((6, 4, 3, 4), 0.25)},
     "a mean log-probability above 0": {"extra.mean_logprob": THREE + 1},
     "too many extras": {f"extra.{number}": ONE for number in range(200)},
 }
@@ -191,6 +192,11 @@ METADATA = {
     "alternative logprob above 0": {"alternative_logprobs": [[1.0], [-1.0], [-1.0]]},
     "alternative logprob infinite": {"alternative_logprobs": [[np.inf], [-1.0], [-1.0]]},
     "alternative logprob undefined": {"alternative_logprobs": [[np.nan], [-1.0], [-1.0]]},
+    "a part of the prompt of two numbers": {"prompt_parts": [["a", 1]]},
+    "a part of the prompt that is a text": {"prompt_parts": ["abc"]},
+    "a part of the prompt without a name": {"prompt_parts": [[None, 1, 2]]},
+    "a part beyond the prompt": {"prompt_parts": [["a", 1, 10**30]]},
+    "a part with half of a surrogate": {"prompt_parts": [["\ud800", 1, 2]]},
     "alternative text is a list": {"alternative_texts": [[["a"]], ["a"], ["a"]]},
 }
 
