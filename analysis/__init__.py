@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from analysis.runs.traces import traces_of
     from analysis.scoring import score, score_run
     from analysis.stores import local_copy
+    from analysis.tokens.claims import claims_auc, score_claims
 
 __all__ = [
     "Columns",
@@ -23,11 +24,13 @@ __all__ = [
     "Example",
     "Run",
     "bundled_folder",
+    "claims_auc",
     "data_set",
     "local_copy",
     "open_run",
     "plot",
     "score",
+    "score_claims",
     "score_run",
     "traces_of",
 ]
@@ -38,11 +41,13 @@ _AT_FIRST_USE = {
     "Example": ".datasets.example",
     "Run": ".runs.opened",
     "bundled_folder": ".runs.library",
+    "claims_auc": ".tokens.claims",
     "data_set": ".datasets.rows",
     "local_copy": ".stores",
     "open_run": ".runs.opened",
     "plot": ".one_answer.figures",
     "score": ".scoring",
+    "score_claims": ".tokens.claims",
     "score_run": ".scoring",
     "traces_of": ".runs.traces",
 }

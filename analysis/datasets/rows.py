@@ -244,13 +244,18 @@ def data_set(
         >>> data.examples[0].references, data.quality
         (('Jane Austen',), 'contains')
     """
-    table = _table_of(frame, name)
+    table = table_of(frame, name)
     return not_empty(examples_from(table, columns or known_columns(table), quality=quality))
 
 
-def _table_of(frame: pd.DataFrame, name: str) -> Table:
+def table_of(frame: pd.DataFrame, name: str) -> Table:
+    """The rows of a DataFrame as those of a file, numbered from 1.
+
+    Raises:
+        InvalidInput: no DataFrame, or one without rows.
+    """
     if not isinstance(frame, pd.DataFrame):
-        message = f"Got a {type(frame).__name__}; give a pandas DataFrame with a row for each prompt."
+        message = f"Got a {type(frame).__name__}; give a pandas DataFrame."
         raise InvalidInput(message)
     most = MOST_IN_A_FILE
     columns = [_cells(frame.iloc[:most, place]) for place in range(frame.shape[1])]

@@ -3,9 +3,10 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 import pandas as pd
@@ -15,6 +16,7 @@ from rauq.errors import InvalidInput
 
 MOST_ROWS = 100_000
 MOST_COLUMNS = 200
+_MOST_COUNTED = 1_000_000  # rows that are not read
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,11 +61,17 @@ def make_table(
     return Table(name=name, rows=frame, rejected=tuple(rejected), notes=tuple(notes))
 
 
+def left_in(rows: Iterable[object]) -> int:
+    """How many rows are left, counted up to one more than a note tells."""
+    return sum(1 for _ in islice(rows, _MOST_COUNTED + 1))
+
+
 def cut_note(left_out: int, *, rows: int) -> tuple[str, ...]:
     """What is said about rows beyond the first `rows`; nothing where there are none."""
     if not left_out:
         return ()
-    return (f"The first {rows:,} rows were read; {left_out:,} more were left out. Split the file to use them.",)
+    more = f"{left_out:,}" if left_out <= _MOST_COUNTED else f"more than {_MOST_COUNTED:,}"
+    return (f"The first {rows:,} rows were read; {more} more were left out. Split the file to use them.",)
 
 
 def _checked(name: str, columns: Sequence[str]) -> list[str]:

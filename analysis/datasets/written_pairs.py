@@ -144,7 +144,7 @@ def _pair(fact: Fact, wrong: str, place: int) -> Pair:
     paraphrased = place % 100 % 9 == 8
     around = (_AROUND[place % len(_AROUND)], _AROUND[(place + 1) % len(_AROUND)]) if paraphrased else ("{}", "{}")
     right, other = (
-        _written(fact, name, form, words) for name, words in zip((fact.accepted[0], wrong), around, strict=True)
+        written(fact, name, form, around=words) for name, words in zip((fact.accepted[0], wrong), around, strict=True)
     )
     return Pair(
         id=fact.id,
@@ -158,7 +158,8 @@ def _pair(fact: Fact, wrong: str, place: int) -> Pair:
     )
 
 
-def _written(fact: Fact, name: str, form: Form, around: str) -> Written:
+def written(fact: Fact, name: str, form: Form, *, around: str = "{}") -> Written:
+    """A sentence of this form that gives the fact with this name, right or wrong, with the words `around` it."""
     before, after = around.format(_sentence(fact, form)).split("{a}")
     return Written(text=f"{before}{name}{after}", name=(len(before), len(before) + len(name)))
 

@@ -155,7 +155,11 @@ class Subject:
 RESULTS = (
     Subject("real_models", "Real models"),
     Subject("written", "Written answers"),
+    Subject("lists", "Items of lists"),
     Subject("likeness", "Unlike answers"),
+    Subject("documents", "Documents"),
+    Subject("online", "While it is written"),
+    Subject("alarms", "Alarms"),
     Subject("engines", "Engines"),
     Subject("coverage", "Coverage"),
 )

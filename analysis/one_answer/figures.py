@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -25,12 +26,16 @@ from analysis.figures import (
 )
 from rauq.errors import InvalidInput
 from rauq.scoring import report
+from rauq.scoring.part_shares import part_shares
 from rauq.scoring.score import Score, ShownHead, score
+from rauq.scoring.settings import Settings
 from rauq.scoring.shown import head_in_words, show_head, shown_head
 from rauq.trace.attribution import weight_name
+from rauq.trace.prompt_parts import FIXED
 from rauq.trace.trace import Trace
 
 _LAYER_HEAD_MAP_HEIGHT = 430
+_PARTS_HEIGHT = 300
 _NUMBERS_WIDTH = 26  # pixels, of the layer numbers beside the cells
 _PLOT_HEIGHT, _PLOT_WIDTH = 360, 420  # about what is left for cells; the width is only known in the browser
 
@@ -229,6 +234,35 @@ def _round_numbers(low: int, high: int) -> list[float]:
     return [10.0**power for power in range(low, high + 1, -(-(high - low) // 6))]
 
 
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+_MOST_PARTS = len(_DASHES)
+
+
+def part_shares_figure(
+    shares: np.ndarray, names: Sequence[str], pieces: Sequence[bytes], *, dark: bool = False
+) -> go.Figure:
+    """A line for each column of shares (N, G) of attention over the tokens: grey for the `FIXED` ones, blue for parts.
+
+    Of many parts, those with the largest mean.
+    """
+    hover, figure = hover_labels(pieces), go.Figure()
+    largest = np.argsort(-shares[:, len(FIXED) :].mean(axis=0), kind="stable")[:_MOST_PARTS] + len(FIXED)
+    for columns, colour in ((range(len(FIXED)), QUIET), (sorted(largest.tolist()), ATTENTION)):
+        for column, dash in zip(columns, _DASHES, strict=False):
+            look: dict[str, object] = {"line": {"color": colour, "width": 2, "dash": dash}}
+            look |= {"mode": "lines" if len(hover) > _MANY else "lines+markers", "marker": {"size": 5}}
+            template = "%{text}<br>%{fullData.name}: %{y:.3g}<extra></extra>"
+            values = shares[:, column].astype(np.float32)
+            figure.add_trace(
+                go.Scatter(y=values, text=hover, hovertemplate=template, name=plotly_text(names[column]), **look)
+            )
+    figure.update_layout(legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "xanchor": "left"})
+    figure.update_xaxes(token_axis(pieces))
+    figure.update_yaxes(title="share of attention", rangemode="tozero")
+    finish(figure, height=_PARTS_HEIGHT, dark=dark)
+    return figure
+
+
 class Drawing(NamedTuple):
     """A figure and its words; `name` can be that of a file."""
 
@@ -256,14 +290,19 @@ def default_view(trace: Trace, score: Score) -> View:
 
 
 def drawings(trace: Trace, score: Score, view: View, *, dark: bool) -> tuple[Drawing, ...]:
-    """Layer x head map, confidence, token x head map; an answer of one token has no maps of attention."""
+    """Layer x head map, confidence, token x head map; an answer of one token has no maps of attention.
+
+    Where shares of attention were captured, these by part of the prompt.
+    """
     curves = _confidence(trace, score, view, dark=dark)
+    parts = (_part_shares(trace, score, dark=dark),) if "part_shares" in trace.extras else ()
     if len(trace.pieces) == 1:
-        return (curves,)
+        return (curves, *parts)
     return (
         _layer_head_map(trace, score, view, dark=dark),
         curves,
         _token_head_map(trace, score, view, dark=dark),
+        *parts,
     )
 
 
@@ -323,12 +362,28 @@ def _token_head_map(trace: Trace, score: Score, view: View, *, dark: bool) -> Dr
     )
 
 
+def _part_shares(trace: Trace, score: Score, *, dark: bool) -> Drawing:
+    shares = part_shares(trace, Settings(layers=score.layers))
+    left_out = len(shares.parts) - _MOST_PARTS
+    several = f" Of {len(shares.parts)} parts, the {_MOST_PARTS} with the largest mean." if left_out > 0 else ""
+    return Drawing(
+        "part-shares",
+        "Attention by part of the prompt",
+        "Share of the attention of the query that predicts each token, mean over all heads of the layers used by RAUQ. "
+        f"Blue: named parts; grey: the rest. A longer part gets more.{several}",
+        part_shares_figure(shares.mean(), shares.names, trace.pieces, dark=dark),
+    )
+
+
 def _collapse(trace: Trace, score: Score) -> int | None:
     collapse_point = report.collapse(trace, score)
     return collapse_point.token if collapse_point else None
 
 
-_NAMES = ("confidence", "layer-head-map", "token-head-map")
+_WHY_NOT = MappingProxyType(
+    dict.fromkeys(("confidence", "layer-head-map", "token-head-map"), "an answer of one token has confidence alone")
+    | {"part-shares": "it needs the extra part_shares"}
+)
 _HEADING_HEIGHT = 64  # pixels, for the heading and the legend below it
 _DAY_PAGE, _NIGHT_PAGE = "#ffffff", "#14181d"
 
@@ -342,7 +397,7 @@ def plot(
     token: int | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """One figure of a scored answer, with its heading: confidence, layer-head-map or token-head-map.
+    """One figure of a scored answer, with its heading: confidence, layer-head-map, token-head-map or part-shares.
 
     A trace is scored with the paper's settings. `layer` and `head`: those of `default_view` unless given. `token`: the
     one that is marked, and whose weights the layer-head-map shows; None: the whole answer. `dark`: for a dark page.
@@ -366,8 +421,8 @@ def plot(
     view = default_view(trace, scored)._replace(token=token)
     drawn = {drawing.name: drawing for drawing in drawings(trace, scored, view, dark=dark)}
     if name not in drawn:
-        single = " (an answer of one token has confidence alone)" if name in _NAMES else ""
-        message = f"Got the figure {name!r}{single}; choose one of {', '.join(drawn)}."
+        why = f" ({_WHY_NOT[name]})" if name in _WHY_NOT else ""
+        message = f"Got the figure {name!r}{why}; choose one of {', '.join(drawn)}."
         raise InvalidInput(message)
     figure = drawn[name].figure
     heading = {"text": plotly_text(drawn[name].heading), "font": {"color": text_colour(dark=dark), "size": 15}}

@@ -35,7 +35,7 @@ from analysis.runs.own import changed, check_unseen
 from rauq.checkpoints.kinds import AUTO
 from rauq.errors import InvalidInput, RunError
 from rauq.labels import LLAMA
-from rauq.trace.extras import EXTRAS, FROM_LOGITS
+from rauq.trace.extras import EXTRAS, OF_EVERY_ENGINE
 from rauq.trace.file import MOST_ANSWER_TOKENS, MOST_BANDS
 
 
@@ -141,11 +141,11 @@ def _check_kept(request: Request) -> None:
     if unknown or len(set(request.keep)) < len(request.keep):
         message = f"Got {', '.join(request.keep)} to keep; give some of {', '.join(EXTRAS)}, each once."
         raise InvalidInput(message)
-    states = [name for name in request.keep if name not in FROM_LOGITS]
+    states = [name for name in request.keep if name not in OF_EVERY_ENGINE]
     if states and request.engine == LLAMA:
         message = (
             f"{', '.join(states)} cannot be kept: llama.cpp gives neither hidden states nor whole rows of attention. "
-            f"Choose the engine transformers, or keep some of {', '.join(FROM_LOGITS)}."
+            f"Choose the engine transformers, or keep some of {', '.join(OF_EVERY_ENGINE)}."
         )
         raise InvalidInput(message)
     if "focus" in request.keep and "idf" not in named_in(request):

@@ -36,7 +36,7 @@ from analysis.runs.timings import Timing, add_timings
 from rauq.checkpoints.named import place_of
 from rauq.errors import RauqError, RunError
 from rauq.labels import ENGINES, TRANSFORMERS
-from rauq.trace.extras import FROM_LOGITS
+from rauq.trace.extras import OF_EVERY_ENGINE
 
 if TYPE_CHECKING:
     from rauq.arguments import Cancel
@@ -54,7 +54,7 @@ def load_for(request: Request) -> "LanguageModel":
     """
     from rauq.model.loading import load_model
 
-    usual = TRANSFORMERS if set(request.keep) - set(FROM_LOGITS) else None
+    usual = TRANSFORMERS if set(request.keep) - set(OF_EVERY_ENGINE) else None
     return load_model(
         request.model,
         device=request.device,

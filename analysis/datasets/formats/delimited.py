@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from analysis.datasets.example import Rejected
 from analysis.datasets.formats.encodings import encoding_of, lines_of
-from analysis.datasets.table import MOST_ROWS, Table, cut_note, make_table
+from analysis.datasets.table import MOST_ROWS, Table, cut_note, left_in, make_table
 from rauq.errors import InvalidInput
 
 _DELIMITERS: Mapping[str, str] = MappingProxyType({",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes"})
@@ -45,7 +45,7 @@ def read_csv(content: bytes, name: str, *, rows: int = MOST_ROWS) -> Table:
     header = next(records, None)
     if not isinstance(header, list):
         message = (
-            f"{name} has no header: {header.reason if header else 'it is empty'}. Name the columns in the first row."
+            f"{name} has no header: {header.reason if header else 'it is empty.'} Name the columns in the first row."
         )
         raise InvalidInput(message)
     read: dict[int, list[str]] = {}
@@ -55,7 +55,7 @@ def read_csv(content: bytes, name: str, *, rows: int = MOST_ROWS) -> Table:
             rejected.append(Rejected(number, reason))
         elif isinstance(record, list):
             read[number] = record
-    left_out = cut_note(sum(1 for _ in records), rows=rows)
+    left_out = cut_note(left_in(records), rows=rows)
     return make_table(name, header, read, rejected=rejected, notes=(*notes, *said, *left_out))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from analysis.datasets.example import Rejected
 from analysis.datasets.formats.excel_cells import shown
-from analysis.datasets.table import MOST_ROWS, Table, Unusable, cut_note, make_table
+from analysis.datasets.table import MOST_ROWS, Table, Unusable, cut_note, left_in, make_table
 from rauq.errors import InvalidInput, MissingPackage
 from rauq.labels import size
 
@@ -170,7 +170,7 @@ def _table(name: str, first: Record, records: Iterator[Record], *, rows: int, no
             rejected.append(Rejected(number, _WIDE.format(len(cells), len(header))))
         else:
             read[number] = cells + [None] * (len(header) - len(cells))
-    left_out = cut_note(sum(1 for _ in records), rows=rows)
+    left_out = cut_note(left_in(records), rows=rows)
     return make_table(name, header, read, rejected=rejected, notes=(*notes, *left_out))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from analysis.datasets.example import Rejected
 from analysis.datasets.formats.encodings import encoding_of, lines_of
 from analysis.datasets.formats.json_shapes import rows_of
-from analysis.datasets.table import MOST_COLUMNS, MOST_ROWS, Table, cut_note, make_table
+from analysis.datasets.table import MOST_COLUMNS, MOST_ROWS, Table, cut_note, left_in, make_table
 from rauq.errors import InvalidInput
 from rauq.labels import size
 
@@ -49,7 +49,7 @@ _GOES_ON = ("{", "[", ",", ":")
 def _read_lines(content: bytes, encoding: str, _name: str, rows: int) -> Read:
     lines = ((number, line) for number, line in enumerate(lines_of(content, encoding), 1) if line.strip())
     objects, rejected = _split_values((number, _parsed(line)) for number, line in islice(lines, rows))
-    return objects, rejected, cut_note(sum(1 for _ in lines), rows=rows)
+    return objects, rejected, cut_note(left_in(lines), rows=rows)
 
 
 def _read_document(content: bytes, encoding: str, name: str, rows: int) -> Read:

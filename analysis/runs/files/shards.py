@@ -63,6 +63,7 @@ from rauq.errors import RunError
 from rauq.scoring.settings import Settings, window
 from rauq.trace.extras import BY_LAYER
 from rauq.trace.file import LENS_TOKENS
+from rauq.trace.prompt_parts import FIXED
 
 _HERE = Path()
 
@@ -174,6 +175,7 @@ def bytes_per_answer(
         "focus": (num_tokens, 2),
         "mean_logprob": (num_tokens,),
         **dict.fromkeys(BY_LAYER, (len(stored), num_heads, num_tokens, 2)),
+        "part_shares": (len(stored), num_heads, num_tokens, len(FIXED)),  # the prompts of a run have no parts
     }
     extras = sum(math.prod(shapes[name]) for name in keep if name in shapes) * _HALF
     means = 2 * len(ALIGNMENTS) * len(OFFSETS) * num_layers * num_heads * _HALF  # of all tokens, and of the fact's

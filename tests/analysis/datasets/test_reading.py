@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.datasets import own_files
+from analysis.datasets import own_files, table
 from analysis.datasets.formats import json_text
 from analysis.datasets.formats import parquet as parquet_format
 from analysis.datasets.own_files import ENDINGS, read_file, read_table
@@ -104,7 +104,8 @@ def test_any_bytes_are_a_table_or_an_error(content, ending):
     ("content", "name", "said"),
     [
         (b"", "a.csv", "is empty"),
-        (b"\n\n", "a.csv", "has no header"),
+        (b"\n\n", "a.csv", "has no header: it is empty. Name"),
+        (b"a" * 200_000 + b",b\n1,2\n", "a.csv", r"\(131072\)\). Name the columns"),
         (b"prompt,answer\n", "a.csv", "has no rows"),
         (b"a,b,a\n1,2,3\n", "a.csv", "column 'a' more than once"),
         (b"a\xff\x81b\n\x8d\n", "a.csv", "not text in UTF-8"),
@@ -197,6 +198,21 @@ def test_rows_beyond_the_bound_are_left_out_and_counted(name):
     read = read_table(written.get(name) or parquet(rows), name, rows=300)
     assert rows_of(read) == rows[:300]
     assert read.notes == ("The first 300 rows were read; 700 more were left out. Split the file to use them.",)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.parquet"])
+def test_of_many_rows_no_more_are_counted_than_a_note_tells(name, monkeypatch):
+    monkeypatch.setattr(table, "_MOST_COUNTED", 5)
+    rows = [{"a": str(n), "b": "x"} for n in range(20)]
+    written = {"a.csv": csv(rows).encode(), "a.jsonl": jsonl(rows).encode(), "a.json": json.dumps(rows).encode()}
+    content = written.get(name) or parquet(rows)
+    assert "; more than 5 more were left out" in read_table(content, name, rows=14).notes[0]
+    assert "; 5 more were left out" in read_table(content, name, rows=15).notes[0]
+
+
+def test_the_rows_that_are_not_read_are_not_divided_either():
+    passed = iter(range(10**9))
+    assert table.left_in(passed) == next(passed) == 1_000_001
 
 
 LINES = [("a.csv", b"what,is\n"), ("a.jsonl", b'{"what": "is"}\n')]

@@ -9,8 +9,17 @@ import pytest
 
 import rauq
 from analysis.figures import attention_scale, plotly_text, tick_positions, upper_end
-from analysis.one_answer.figures import confidence, default_view, drawings, layer_head_map, token_head_map
+from analysis.one_answer.figures import (
+    confidence,
+    default_view,
+    drawings,
+    layer_head_map,
+    part_shares_figure,
+    token_head_map,
+)
+from rauq.errors import InvalidInput
 from rauq.scoring.shown import show_head
+from rauq.trace.prompt_parts import FIXED, PromptPart
 from tests.answers import random_trace
 from tests.traces import as_lig, make_trace
 
@@ -227,3 +236,43 @@ def test_figures_of_attributions_say_lig():
     assert "LIG to the previous token" in drawn[2].caption
     for drawing in drawn:
         assert "attention" not in drawing.figure.to_json()
+
+
+def with_shares(num_parts):
+    parts = tuple(PromptPart(f"<b>{number}</b>", number, number + 1) for number in range(1, 1 + num_parts))
+    trace = make_trace(prompt_ids=np.arange(20), prompt_parts=parts)
+    shape = (*trace.attention.shape[:2], len(trace.pieces), len(FIXED) + num_parts)
+    shares = np.random.default_rng(0).dirichlet(np.ones(shape[-1]), shape[:-1]).astype(np.float32)
+    return replace(trace, extras={"part_shares": shares})
+
+
+def test_shares_are_a_line_for_each_part_and_the_mean_of_the_heads_that_score():
+    trace = with_shares(2)
+    score = rauq.score(trace)
+    *_, drawn = drawings(trace, score, default_view(trace, score), dark=False)
+    assert [line.name for line in drawn.figure.data] == [*FIXED, "&lt;b&gt;1&lt;/b&gt;", "&lt;b&gt;2&lt;/b&gt;"]
+    means = trace.extras["part_shares"][list(score.layers)].mean(axis=(0, 1))
+    np.testing.assert_allclose([line.y for line in drawn.figure.data], means.T, atol=1e-6)
+    looks = {(line.line.color, line.line.dash) for line in drawn.figure.data}
+    assert len(looks) == len(drawn.figure.data)
+    assert drawn.name == "part-shares"
+    assert "largest" not in drawn.caption
+
+
+def test_of_many_parts_the_largest_are_drawn_and_the_caption_says_so():
+    trace = with_shares(9)
+    score = rauq.score(trace)
+    *_, drawn = drawings(trace, score, default_view(trace, score), dark=True)
+    means = trace.extras["part_shares"][list(score.layers)].mean(axis=(0, 1, 2))[len(FIXED) :]
+    largest = sorted(np.argsort(-means)[:6] + 1)
+    assert [line.name for line in drawn.figure.data[len(FIXED) :]] == [f"&lt;b&gt;{n}&lt;/b&gt;" for n in largest]
+    assert "Of 9 parts, the 6 with the largest mean." in drawn.caption
+
+
+def test_a_trace_without_shares_has_no_such_figure():
+    trace = make_trace()
+    score = rauq.score(trace)
+    assert "part-shares" not in [one.name for one in drawings(trace, score, default_view(trace, score), dark=False)]
+    with pytest.raises(InvalidInput, match=r"Got the figure 'part-shares' \(it needs the extra part_shares\)"):
+        trace.plot("part-shares")
+    assert part_shares_figure(np.ones((2, 3)), FIXED, (b"a", b"b")).data[0].mode == "lines+markers"

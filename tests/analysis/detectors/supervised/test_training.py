@@ -36,7 +36,7 @@ def answers(**changes):
 
 def with_layers(trace, layers):
     rows = list(layers)
-    extras = dict(trace.extras) | {name: trace.extras[name][rows] for name in BY_LAYER}
+    extras = dict(trace.extras) | {name: trace.extras[name][rows] for name in BY_LAYER & trace.extras.keys()}
     return replace(trace, layers=layers, attention=trace.attention[rows], extras=extras)
 
 

@@ -1,0 +1,180 @@
+"""Alarms: an answer is stopped at the first token after which a score is above a threshold.
+
+The threshold is learned on the correct answers to half of the questions: it is the lowest one at which a further
+correct answer is stopped with at most a given probability (split conformal prediction). It is applied to the other
+half, both ways round, and all shares are means over several random halves. An alarm at the last token stops nothing,
+and is not counted.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.online.curves import Curves
+from analysis.stats import divided
+
+RATES = (0.05, 0.1, 0.2)
+"""Shares of correct answers that may be stopped."""
+
+SPLITS, RESAMPLED = 10, 500
+_ROWS = 50  # of weights at a time
+_LEAST_STOPPED = 2  # correct answers of half of the questions
+_LEAST = 10  # correct answers at a position: with fewer, they are those at the last position that has as many
+_FLAT = 1e-12  # of a variance: all values at a position are equal
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Alarms:
+    """Alarms at one rate: shares of the answers as they are, then of those to resampled questions, B times (1 + B,).
+
+    `correct` and `incorrect`: the share of these answers that is stopped. `saved`: the share of the tokens of incorrect
+    answers that is not written. nan where the correct answers are too few for the rate.
+    """
+
+    rate: float
+    correct: np.ndarray
+    incorrect: np.ndarray
+    saved: np.ndarray
+
+
+class Share(NamedTuple):
+    """A share or a difference of two, and the ends of its 95 % interval; nan where it is undefined."""
+
+    value: float
+    low: float
+    high: float
+
+
+def with_interval(values: np.ndarray) -> Share:
+    """What `values` (1 + B,) say: the first is that of the answers as they are, the others are resampled."""
+    low, high = np.quantile(values[1:], (0.025, 0.975))
+    return Share(float(values[0]), float(low), float(high))
+
+
+def weights_of(clusters: np.ndarray, *, resampled: int = RESAMPLED, seed: int = 0) -> np.ndarray:
+    """How often each answer counts (1 + B, A): once, then as often as its question is drawn."""
+    questions, place = np.unique(clusters, return_inverse=True)
+    chances = np.full(len(questions), 1 / len(questions))
+    draws = np.random.default_rng(seed).multinomial(len(questions), chances, size=resampled)
+    return np.vstack([np.ones(len(place)), draws[:, place]])
+
+
+def halves(clusters: np.ndarray, *, splits: int = SPLITS, seed: int = 0) -> Iterator[np.ndarray]:
+    """Which answers (A,) are to one half of the questions: two halves of each split, one after the other."""
+    rng, questions = np.random.default_rng(seed), np.unique(clusters)
+    for _ in range(splits):
+        half = np.isin(clusters, rng.permutation(questions)[: len(questions) // 2])
+        yield from (half, ~half)
+
+
+def alarms(
+    curves: Curves,
+    values: np.ndarray,
+    weights: np.ndarray,
+    *,
+    by_position: bool = False,
+    rates: Sequence[float] = RATES,
+    seed: int = 0,
+) -> tuple[Alarms, ...]:
+    """Alarms by a score of `values` (A, T) at each rate, for answers that count as often as `weights` (1 + B, A) say.
+
+    `by_position`: a threshold at each position, equally far from the mean of correct answers there, in their standard
+    deviations. Else there is one for all.
+    """
+    before_end = np.arange(values.shape[1]) < curves.lengths[:, None] - 1
+    values = np.where(before_end, values, -math.inf)
+    chunks = [weights[start : start + _ROWS] for start in range(0, len(weights), _ROWS)]
+    learned = list(halves(curves.clusters, seed=seed))
+    how = partial(_stopped, curves, values, rates=rates, by_position=by_position)
+    counted = [sum(how(chunk, half) for half in learned) for chunk in chunks]
+    shares = _shares(np.concatenate(counted, axis=-1) / len(learned), curves, weights, rates)
+    return tuple(
+        Alarms(rate=rate, correct=correct, incorrect=incorrect, saved=saved)
+        for rate, (correct, incorrect, saved) in zip(rates, shares, strict=True)
+    )
+
+
+def _shares(stopped: np.ndarray, curves: Curves, weights: np.ndarray, rates: Sequence[float]) -> np.ndarray:
+    """What is stopped (R, 3, 1 + B) on average of half of the questions, as shares of what that half has."""
+    is_correct, is_incorrect = curves.correct == 1, curves.correct == 0
+    halved = weights @ np.stack([is_correct, is_incorrect, is_incorrect * curves.lengths], axis=1) / 2
+    shares = divided(stopped, halved.T)
+    shares[[_allowed(is_correct.sum() / 2, rate) < _LEAST_STOPPED for rate in rates]] = math.nan
+    return shares
+
+
+def threshold(peaks: np.ndarray, weights: np.ndarray, rate: float) -> np.ndarray:
+    """The lowest thresholds (b,) that at most a share `rate` of further correct answers exceeds.
+
+    `peaks` (b, n) are the highest values of correct answers, which count as often as `weights` (b, n) say. Infinite
+    where they are too few for the rate.
+    """
+    if not peaks.shape[1]:
+        return np.full(len(weights), math.inf)
+    order = np.argsort(-peaks, axis=-1)
+    ranked, reached = (np.take_along_axis(each, order, axis=-1) for each in (peaks, weights))
+    reached = np.cumsum(reached, axis=-1)
+    allowed = _allowed(reached[:, -1], rate)
+    place = (reached < allowed[:, None]).sum(axis=-1)
+    return np.where(allowed >= 1, ranked[np.arange(len(ranked)), place], math.inf)
+
+
+def _allowed(count: np.ndarray, rate: float) -> np.ndarray:
+    """How many of so many correct answers may be stopped, so that a further one is with at most the rate's chance."""
+    return np.floor((count + 1) * rate)
+
+
+def _stopped(
+    curves: Curves,
+    values: np.ndarray,
+    weights: np.ndarray,
+    learned: np.ndarray,
+    *,
+    rates: Sequence[float],
+    by_position: bool,
+) -> np.ndarray:
+    """By thresholds of one half, of the other half: correct and incorrect answers stopped, tokens saved (R, 3, b)."""
+    right, tested = learned & (curves.correct == 1), ~learned & np.isfinite(curves.correct)
+    own, others = values[right], values[tested]
+    levels = _levels(own, others, weights[:, right]) if by_position else (own[None], others[None])
+    peaks = np.broadcast_to(levels[0].max(axis=-1), weights[:, right].shape)
+    limits = [threshold(peaks, weights[:, right], rate) for rate in rates]
+    is_correct, lengths = curves.correct[tested] == 1, curves.lengths[tested]
+    return np.stack(
+        [_counts(levels[1] > limit[:, None, None], is_correct, lengths, weights[:, tested]) for limit in limits]
+    )
+
+
+def _counts(above: np.ndarray, is_correct: np.ndarray, lengths: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Correct and incorrect answers that are `above` (b, a, T) a threshold somewhere, and tokens saved (3, b)."""
+    is_stopped = above.any(axis=-1)
+    saved = is_stopped * (lengths - above.argmax(axis=-1) - 1)
+    parts = (is_stopped & is_correct, is_stopped & ~is_correct, saved * ~is_correct)
+    return np.stack([(weights * part).sum(axis=-1) for part in parts])
+
+
+def _levels(own: np.ndarray, others: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How far values are above the mean of the `own` ones (n, T) at their position, in deviations: (b, n or a, T).
+
+    The values are minus infinity where an answer has ended. `weights` (b, n) say how often the own ones count; each is
+    compared with the others of them, as the value of a new answer is.
+    """
+    counted = np.isfinite(own)
+    enough = np.flatnonzero(counted.sum(axis=0) >= _LEAST)
+    place = np.minimum(np.arange(own.shape[1]), enough.max(initial=0))
+    known = np.where(counted, own, 0.0)
+    powers = np.stack([counted, known, known**2])[..., place]  # (3, n, T)
+    sums = (weights @ powers)[:, :, None]  # (3, b, 1, T)
+    return _distance(own, sums - weights[..., None] * powers[:, None]), _distance(others, sums)
+
+
+def _distance(values: np.ndarray, sums: np.ndarray) -> np.ndarray:
+    """How far values are above a mean, in deviations, from a number of values, their sum and that of their squares."""
+    number, total, squares = sums
+    number = np.maximum(number, 1)
+    mean = total / number
+    return (values - mean) / np.sqrt(np.maximum(squares / number - mean**2, _FLAT))
