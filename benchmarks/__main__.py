@@ -45,7 +45,11 @@ BY_DEFAULT = {
 ON_REQUEST = {
     "coverage": "benchmarks.coverage",  # which takes long
     "written": "benchmarks.written",  # takes half an hour, and both packaged models
+    "online": "benchmarks.online",  # takes ten minutes where its runs are not there yet, and a packaged model
+    "alarms": "benchmarks.online.alarms",  # of the same runs, takes minutes more
+    "lists": "benchmarks.lists",  # takes half an hour, and both packaged models
     "likeness": "benchmarks.likeness",  # takes minutes, and a packaged model
+    "documents": "benchmarks.documents",  # takes ten minutes, and a packaged model
     "engine_shapes": "benchmarks.engine_shapes",  # writes 5 GB
     "engines": "benchmarks.engines",  # takes a quarter of an hour, and both packaged models
     "suite": "benchmarks.suite",  # runs all tests

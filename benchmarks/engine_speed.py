@@ -104,7 +104,7 @@ def _alone(threads: int, *, flash: int) -> Speed:
     for _ in range(NEW_TOKENS):
         positions = seen + np.arange(len(ids))
         seen += len(ids)
-        logits, _, _ = context.feed(tokens_of(ids, positions, 0 * positions, positions == positions[-1]))
+        logits = context.feed(tokens_of(ids, positions, 0 * positions, positions == positions[-1])).logits
         ids = [int(logits[0].argmax())]
         times.append(time.perf_counter() - begin)
     return Speed((len(times) - 1) / (times[-1] - times[0]), times[0], peak_of("self"))

@@ -84,6 +84,10 @@ class PlainFeed:
         """A band of zeros of one layer and head, as a trace has to have one."""
         return torch.zeros(self.batch, 1, 1, self.rows, self.offsets)
 
+    def latest(self, layers: Sequence[int]) -> Tensor:
+        """The same of the last row."""
+        return torch.zeros(self.batch, len(layers), 1)
+
 
 def _without_capture(lm: LanguageModel) -> LanguageModel:
     """The same model, whose answers have no attention."""

@@ -161,6 +161,10 @@ def _interactions(browser: Browser, app: str, folder: Path) -> Iterator[Row]:
 
 def _selecting(page: Page, what: str, most: float) -> Iterator[Row]:
     tokens = page.locator(".token")
+    if (by_token := page.get_by_role("button", name="All tokens")).is_visible():
+        rows = page.locator(".sentences-table tbody tr")
+        yield Row(f"sentence, {what}", [rows.nth(i).evaluate(_PRESS) for i in range(ROUNDS)], most)
+        by_token.click()
     yield Row(f"token, {what}", [tokens.nth(i + 1).evaluate(_PRESS) for i in range(ROUNDS)], most)
     canvas = page.locator("canvas.layer-head")
     places = [[0.3, 0.2] if i % 2 else [0.6, 0.6] for i in range(ROUNDS)]

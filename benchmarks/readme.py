@@ -1,4 +1,4 @@
-"""`benchmarks/README.md`, made of the records that are kept, and the findings that the main README tells of.
+"""`benchmarks/README.md`, made of the records that are kept, and what other documents tell of them.
 
 python -m benchmarks.readme
 """
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from analysis.evidence.record import SUBJECTS, Bound, Cell, Record, of_subjects, records, shown
 from analysis.evidence.sentences import origin
+from benchmarks.excerpts import EXCERPTS, table_of
 from benchmarks.support.server import ROOT
 
 HEADLINES = (
@@ -35,6 +36,8 @@ Times are CPU times of one thread unless a column says otherwise. Compared runs 
 is the median over the pairs, `low` and `high` are its 95 % interval, and a bound is missed if the whole interval lies
 beyond it, inconclusive if only the median does.
 """
+WITH_EXCERPTS = ("docs/alarms.md",)
+_EXCERPT = re.compile(r"(<!-- excerpt (\w+) -->\n).*?(<!-- end of excerpt -->)", re.DOTALL)
 _FINDINGS = re.compile(r"(<!-- findings[^>]*-->\n).*?(<!-- end of findings -->)", re.DOTALL)
 
 
@@ -73,11 +76,24 @@ def with_findings(readme: str, kept: Mapping[str, Record]) -> str:
     return _FINDINGS.sub(lambda marks: f"{marks[1]}{listed}{marks[2]}", readme)
 
 
+def with_excerpts(text: str, kept: Mapping[str, Record]) -> str:
+    """A document with its excerpts of today's records, each between two marks."""
+
+    def filled(marks: re.Match[str]) -> str:
+        excerpt = EXCERPTS[marks[2]]
+        return f"{marks[1]}{table(*table_of(excerpt, kept[excerpt.record]))}{marks[3]}"
+
+    return _EXCERPT.sub(filled, text)
+
+
 def main() -> int:
-    """Write both."""
+    """Write them."""
     kept, readme = records(), ROOT / "README.md"
     (ROOT / "benchmarks" / "README.md").write_text(page(kept), encoding="utf-8")
     readme.write_text(with_findings(readme.read_text(encoding="utf-8"), kept), encoding="utf-8")
+    for name in WITH_EXCERPTS:
+        path = ROOT / name
+        path.write_text(with_excerpts(path.read_text(encoding="utf-8"), kept), encoding="utf-8")
     return 0
 
 

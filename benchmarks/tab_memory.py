@@ -15,7 +15,7 @@ from typing import NamedTuple
 from playwright.sync_api import Browser, CDPSession, Page
 
 from analysis.evidence.record import Record
-from benchmarks.support.browser import chromium, fresh_page, open_drawer, wait_until_idle
+from benchmarks.support.browser import chromium, fresh_page, open_drawer, open_list, wait_until_idle
 from benchmarks.support.processes import memory_mib
 from benchmarks.support.recording import at_most, measured, tell
 from benchmarks.support.server import Server, processor_seconds, started
@@ -76,7 +76,7 @@ def _alignment(page: Page, number: int) -> None:
 
 
 def _example(page: Page, number: int) -> None:
-    page.get_by_role("combobox", name="Example").click()
+    open_list(page.get_by_role("combobox", name="Example"))
     options = page.get_by_role("option")
     options.nth(number // 10 % options.count()).click()
 

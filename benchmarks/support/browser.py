@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from benchmarks.support.server import PATIENCE
 from rauq.errors import InvalidInput
@@ -13,6 +13,8 @@ _FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update"),
 )
+
+_TWO_FRAMES = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 
 
 @contextmanager
@@ -47,6 +49,13 @@ def open_drawer(page: Page, key: str) -> None:
     button = page.locator(f".st-key-{key} button").first
     if button.get_attribute("aria-expanded") != "true":
         button.click()
+
+
+def open_list(field: Locator) -> None:
+    """Open the list of choices of a field; first into sight, for the list closes when the page scrolls."""
+    field.scroll_into_view_if_needed()
+    field.evaluate(_TWO_FRAMES)  # scrolling is reported with the next frame
+    field.click()
 
 
 def wait_until_idle(page: Page) -> None:

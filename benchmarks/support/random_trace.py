@@ -5,12 +5,13 @@ import numpy as np
 from rauq.trace.trace import NUM_BANDS, Alternative, Trace
 
 LAYERS, HEADS, VOCABULARY = 32, 32, 128_256
+SENTENCE = 12  # tokens
 
 
 def random_trace(num_tokens: int, *, seed: int = 0, num_heads: int = HEADS) -> Trace:
     """So many tokens, each with ten alternatives, after a prompt of 100."""
     rng = np.random.default_rng(seed)
-    words = [f" word{rng.integers(1000)}" for _ in range(num_tokens)]
+    words = [f" {_word(place, int(rng.integers(1000)))}" for place in range(num_tokens)]
     ids = rng.integers(VOCABULARY, size=(num_tokens, 10))
     return Trace(
         prompt="Where?",
@@ -31,3 +32,9 @@ def random_trace(num_tokens: int, *, seed: int = 0, num_heads: int = HEADS) -> T
         alternatives=tuple(tuple(Alternative(int(id_), f" w{id_}", -rng.uniform(0, 9)) for id_ in row) for row in ids),
         attention=rng.random((LAYERS, num_heads, num_tokens + 1, NUM_BANDS), dtype=np.float32),
     )
+
+
+def _word(place: int, number: int) -> str:
+    """A word of a sentence, with its capital and its full stop."""
+    first, last = place % SENTENCE == 0, place % SENTENCE == SENTENCE - 1
+    return f"{'Word' if first else 'word'}{number}{'.' if last else ''}"

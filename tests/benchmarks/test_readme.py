@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from analysis.evidence.record import Bound, Record, records
-from benchmarks.readme import page, section, table, with_findings
+from benchmarks.excerpts import EXCERPTS, Excerpt, table_of
+from benchmarks.readme import WITH_EXCERPTS, page, section, table, with_excerpts, with_findings
 
 ROOT = Path(__file__).parents[2]
 AGAIN = "run `python -m benchmarks.readme`"
@@ -68,3 +69,22 @@ def test_what_was_missed_is_said_and_what_is_not_known_is_no_number(record):
 
 def test_a_cell_does_not_end_its_column(record):
     assert table(record.columns, record.rows) == "| way | s |\n| --- | ---: |\n| a\\|b | 0.123 |\n| c | - |\n"
+
+
+@pytest.mark.parametrize("document", WITH_EXCERPTS)
+def test_a_document_shows_what_the_records_hold(document):
+    text = text_of(document)
+    assert text.count("<!-- excerpt ") == text.count("<!-- end of excerpt -->") > 0
+    assert with_excerpts(text, records()) == text, AGAIN
+
+
+def test_every_excerpt_is_shown():
+    documents = "".join(map(text_of, WITH_EXCERPTS))
+    assert all(f"<!-- excerpt {name} -->" in documents for name in EXCERPTS)
+
+
+def test_an_excerpt_has_a_line_for_each_cell_of_a_column_and_a_column_for_each_run(record):
+    rows = (("a", 1, "x", 0.5), ("a", 2, "x", 0.25), ("b", 1, "x", 0.75), ("b", 2, "x", 1.0), ("a", 1, "y", 9.0))
+    record = replace(record, columns=("run", "after", "score", "area"), rows=rows)
+    excerpt = Excerpt(record="capture", kept={"score": ["x"]}, lines=("after",), cells=("area", "score"))
+    assert table_of(excerpt, record) == (("after", "a", "b"), [(1, "0.5 / x", "0.75 / x"), (2, "0.25 / x", "1 / x")])
