@@ -10,7 +10,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from benchmarks.support.browser import open_drawer, wait_until_idle
+from benchmarks.support.browser import open_drawer, open_list, wait_until_idle
 from tests.browser.inspecting import rested
 from tests.traces import trace_of_text
 
@@ -146,7 +146,7 @@ def choose(page, role, name):
 
 
 def pick(page, name, option):
-    page.get_by_role("combobox", name=name).click()
+    open_list(page.get_by_role("combobox", name=name))
     page.get_by_role("option", name=option, exact=True).click()
     wait_until_idle(page)
 

@@ -4,6 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
+from benchmarks.support.browser import open_drawer
 from tests.browser.typing import enter
 
 PROMPT = "Q: In which country is Lyon?\nA: Lyon is in France.\nQ: In which country is Gliwice?\nA:"
@@ -19,6 +20,18 @@ def ask(page, address, prompt=PROMPT):
         page.locator(".source", has_text="Gliwice")
     ).to_be_visible()  # not the recorded answer that the page opens on
     expect(page.locator(".token.collapse")).to_have_count(1)
+    rested(page)
+
+
+def open_trace(page, server, trace, folder):
+    trace.save(folder / "answer.safetensors")
+    page.goto(f"{server}/?example=unknown-place")
+    rested(page)
+    open_drawer(page, "more")
+    page.get_by_text("Open a saved trace").click()
+    page.locator("input[type=file]").set_input_files(folder / "answer.safetensors")
+    expect(page.locator(".source", has_text=trace.model)).to_be_visible()
+    page.keyboard.press("Escape")
     rested(page)
 
 

@@ -9,6 +9,7 @@ import { directionOf, readingOrder } from "../../pages/ui/inspect/linked_views/j
 import {
   areas, columnAxis, columnsOf, logRange, logTicks, placed, roomFor, scaleEnd, stepOf, weights,
 } from "../../pages/ui/inspect/linked_views/js/numbers/scales.js";
+import { isOpen, isReading, labelOf, sentenceOfTokens, sorted, standsFor, stepClass, strengths } from "../../pages/ui/inspect/linked_views/js/numbers/sentences.js";
 import { largest, mean, nearest, roundedUp } from "../../pages/ui/inspect/linked_views/js/numbers/statistics.js";
 import { firstStop, isHidden, meant, opensAt, shortLabel } from "../../pages/ui/inspect/linked_views/js/numbers/tokens.js";
 import { drawText } from "../../pages/ui/inspect/linked_views/js/text/answer.js";
@@ -91,6 +92,27 @@ const tokens = {
   "what the reference says is underlined": [limit({ judged: { underline: 2, underlineNote: "Rare." } }), { level: 1 - Math.exp(-1), words: "Rare." }],
 };
 
+const READ = {
+  tokens: ["a", "·Oslo", "c", "·", "e"].map((label) => ({ label })), sentenceAt: [-1, 0, 1, 1, 2],
+  sentences: [{ tokens: [1, 2], weakest: 1, rank: 2 }, { tokens: [2, 4], weakest: null, rank: null }, { tokens: [4, 5], weakest: 4, rank: 1 }],
+};
+
+const sentences = {
+  "each token is in one sentence, or in none": [[...sentenceOfTokens(READ)], [-1, 0, 1, 1, 2]],
+  "the weakest token stands for a sentence, else its first": [READ.sentences.map(standsFor), [1, 2, 4]],
+  "underlines go by rank, and without a rank there is none": [strengths([1, 4, 2, null, 2].map((rank) => ({ rank }))).map((step) => step ?? null), [3, 0, 2, null, 2]],
+  "sentences that are all alike are not underlined": [strengths([1, 1].map((rank) => ({ rank }))).map((step) => step ?? null), [null, null]],
+  "the underline is a class": [[3, undefined].map(stepClass), ["ranked step-3", ""]],
+  "only tokens of the selected sentence are open, and those of none": [[0, 1, 2, 3, 4].map((token) => isOpen(READ, { sentence: 1 }, token)), [true, false, true, true, false]],
+  "all tokens are open where they are asked for": [[isReading(READ, { byToken: true }), isOpen(READ, { byToken: true, sentence: 1 }, 1)], [false, true]],
+  "a short answer does not read by sentences": [isReading({ sentences: [] }, {}), false],
+  "sentences are sorted by a column, and those without a rank are last": [
+    ["rank", "uncertainty", "place", "weakest"].flatMap((column) => [false, true].map((down) => sorted(READ, { column, down }).join(""))),
+    ["201", "021", "021", "201", "012", "210", "120", "021"],
+  ],
+  "the label of a weakest token has no mark of a space": [[...READ.sentences.map((one) => labelOf(one, READ.tokens)), labelOf({ weakest: 3 }, READ.tokens)], ["Oslo", "", "e", "·"]],
+};
+
 const ANSWER = {
   layers: [4, 5], numHeads: 2, gaps: 1, tokens: [{ label: "a" }, { label: "b" }], alpha: 0.2, update: "rauq", sureSignal: 1,
   picked: [{ layer: 4, row: 0, head: 1, five: false }, { layer: 5, row: 1, head: -1, five: false }],
@@ -157,9 +179,9 @@ const lesson = {
 
 // Pairs of what is returned and what must be; `arrived` are numbers as Python sends them.
 export function cases(arrived) {
-  const { attention, means, topMean, labels } = decoded(arrived, null);
-  const numbers = { "numbers of Python are read": [[...attention, ...means, topMean, ...labels], [0, 1, 32767 / 65534, NaN, 0.25, NaN, 0.3, "abcdefghij…"]] };
-  return { ...shared, ...scales, ...tokens, ...heads, ...pair, ...lesson, ...numbers };
+  const { attention, means, topMean, labels, sentenceAt } = decoded(arrived, null);
+  const numbers = { "numbers of Python are read": [[...attention, ...means, topMean, ...labels, ...sentenceAt], [0, 1, 32767 / 65534, NaN, 0.25, NaN, 0.3, "abcdefghij…", 0]] };
+  return { ...shared, ...scales, ...tokens, ...sentences, ...heads, ...pair, ...lesson, ...numbers };
 }
 
 function clicked(listen) {

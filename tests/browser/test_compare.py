@@ -5,6 +5,7 @@ import re
 from playwright.sync_api import expect
 
 from analysis.figures import looks
+from benchmarks.support.browser import open_list
 from rauq.trace.trace import Alternative
 from tests.browser.comparing import cells, open_compare, open_fields, settled
 from tests.browser.inspecting import go_to
@@ -154,7 +155,7 @@ def test_a_hostile_file_is_refused_and_hostile_traces_are_drawn_as_text(page, se
     page.locator(".lane.a .cell").nth(1).hover()
     expect(page.locator(".tip .title")).to_have_text("·$x^2$·<sup>2</sup>")
     expect(page.locator(".st-key-overlay .xaxislayer-above text").first).to_contain_text("<img")
-    page.get_by_role("combobox", name="A", exact=True).click()
+    open_list(page.get_by_role("combobox", name="A", exact=True))
     expect(page.get_by_role("option").last).to_contain_text("$x^2$")
     page.keyboard.press("Escape")
     open_fields(page, "Branch off A")

@@ -1,18 +1,18 @@
 """The first screen of Inspect: verdict, continuation, any head's recurrence, a window over a long answer."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
 import rauq
-from benchmarks.support.browser import open_drawer
 from benchmarks.support.random_trace import random_trace
 from pages.ui.shared import url_state
 from rauq.recorded.answers import find_recorded
 from rauq.scoring import report
-from tests.browser.inspecting import rested
+from tests.browser.inspecting import open_trace, rested
 from tests.browser.typing import enter
 
 PIXELS = """(canvas) => [...canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data].join()"""
@@ -101,14 +101,7 @@ def little_attention_offers_settings_under_which_it_counts(page):
 
 
 def test_a_long_answer_has_a_window_that_follows_text_keys_and_overview(page, server, tmp_path):
-    random_trace(400).save(tmp_path / "long.safetensors")
-    opened(page, server)
-    open_drawer(page, "more")
-    page.get_by_text("Open a saved trace").click()
-    page.locator("input[type=file]").set_input_files(tmp_path / "long.safetensors")
-    expect(page.locator(".token[data-index='399']")).to_be_attached()
-    page.keyboard.press("Escape")
-    rested(page)
+    open_trace(page, server, random_trace(400), tmp_path)
     overview, strip = page.locator("canvas.overview"), page.locator(".strip")
     trace = random_trace(400)
     assert min(report.weak_points(trace, rauq.score(trace))) in window(overview)
@@ -118,10 +111,26 @@ def test_a_long_answer_has_a_window_that_follows_text_keys_and_overview(page, se
     assert strip.evaluate("strip => strip.scrollTop") > 100
     strip.evaluate("strip => { strip.scrollTop = 0; }")
     expect(overview).to_have_attribute("aria-label", re.compile("tokens 0 to"))
-    page.locator(".token").nth(2).click()
+    page.locator(".sentence").first.click()
     page.keyboard.press("End")
     expect(page.locator(".token[data-index='399']")).to_be_in_viewport()
     expect(overview).to_have_attribute("aria-label", re.compile("to 399 of 400"))
+
+
+def test_a_link_opens_on_its_sentence_and_a_pasted_answer_has_largest_surprisals(page, server, tmp_path):
+    open_trace(page, server, replace(random_trace(100), stop_reason="given"), tmp_path)
+    page.locator("tr[data-place='4']").click()
+    expect(page).to_have_url(re.compile(r"token=\d+$"))
+    page.reload()
+    rested(page)
+    expect(page.locator(".sentence.open")).to_have_attribute("data-sentence", "4")
+    expect(page.get_by_role("columnheader", name="largest surprisal, nats")).to_be_visible()
+
+
+def test_an_answer_below_80_tokens_has_tokens_alone(page, server, tmp_path):
+    open_trace(page, server, random_trace(79), tmp_path)
+    expect(page.locator(".token[role=button]")).to_have_count(79)
+    expect(page.locator(".sentence, .sentences:visible")).to_have_count(0)
 
 
 def window(overview):

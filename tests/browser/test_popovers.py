@@ -10,7 +10,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from benchmarks.support.browser import open_drawer, wait_until_idle
+from benchmarks.support.browser import open_drawer, open_list, wait_until_idle
 from tests.browser.chromium import DESKTOP, PROJECTOR
 from tests.browser.inspecting import go_to, rested
 
@@ -158,7 +158,7 @@ def test_escape_closes_what_is_in_front_of_a_drawer_first(page, server):
     drawer, choices = page.locator(".st-key-open_drawer"), page.get_by_role("listbox")
     expect(drawer).to_be_visible()
     wait_until_idle(page)
-    drawer.get_by_role("combobox").first.click()
+    open_list(drawer.get_by_role("combobox").first)
     expect(choices).to_be_visible()
     page.keyboard.press("Escape")
     expect(choices).to_have_count(0)

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from analysis.runs.library import FOLDER_VARIABLE
+from benchmarks.support.browser import open_list
 from benchmarks.support.server import started
 from tests.browser.test_reference import about, opened
 from tests.browser.typing import enter
@@ -46,7 +47,7 @@ def test_from_a_file_to_a_run_that_outlives_the_page(page, runs_server):
     expect(page).to_have_url(re.compile("view=new"))
     page.locator("input[type=file]").set_input_files({"name": "places.csv", "mimeType": "text/csv", "buffer": CSV})
     expect(page.get_by_text("7 rows accepted, 0 rows rejected.")).to_be_visible()
-    page.get_by_role("combobox", name="Reading").click()
+    open_list(page.get_by_role("combobox", name="Reading"))
     page.get_by_role("option", name="the prompts are in 'asked'").click()
     expect(page.get_by_text("6 rows accepted, 1 row rejected.")).to_be_visible()
     enter(page.get_by_role("textbox", name="Name of the run"), "mine")
@@ -73,7 +74,7 @@ def test_from_answer_sets_to_the_heads_of_a_model_in_one_form(page, runs_server)
     page.get_by_role("radio", name="atlas").click()
     labelled = CSV.replace(b"is in Japan.,yes", b"is in Japan.,no", 2)
     page.locator("input[type=file]").set_input_files({"name": "places.csv", "mimeType": "text/csv", "buffer": labelled})
-    page.get_by_role("combobox", name="Reading").click()
+    open_list(page.get_by_role("combobox", name="Reading"))
     page.get_by_role("option", name="the prompts are in 'asked'").click()
     expect(page.get_by_text("6 rows accepted, 1 row rejected.")).to_be_visible()
     page.get_by_role("button", name="Start").click()

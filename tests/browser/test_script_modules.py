@@ -22,6 +22,7 @@ ARRIVED = {
     "picked": [{"row": 0}],
     "numHeads": 2,
     "tokens": [{"label": "abcdefghijkl"}],
+    "sentences": [{"tokens": [0, 1]}],
 }
 NAMES = """async (modules) => {
   const found = {};

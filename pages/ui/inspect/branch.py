@@ -10,7 +10,8 @@ import streamlit as st
 import rauq
 from pages.ui.host import jobs
 from pages.ui.host.hosting import without_folders
-from pages.ui.host.jobs import Branch, Job
+from pages.ui.host.jobs import Job, stage
+from pages.ui.host.request import Branch, branch_request
 from pages.ui.inspect.linked_views import as_base64
 from pages.ui.inspect.reference import Reference, ranked
 from pages.ui.shared import answers, state
@@ -49,7 +50,7 @@ def start_branch(shown_name: str, trace: Trace, token: int, choice: int) -> None
         st.session_state[_KEY] = replace(earlier, error=error)
         return
     limit = int(st.session_state.get(state.LIMIT, DEFAULT_TOKENS))
-    job = Job(jobs.branch_request(branch, model_of(trace), limit))
+    job = Job(branch_request(branch, model_of(trace), limit))
     st.session_state[_KEY] = _Continuation(shown_name=shown_name, token=token, job=job)
     jobs.begin(job)
 
@@ -91,7 +92,7 @@ def branch_problem(shown_name: str) -> RauqError | None:
 def continuation(shown_name: str, trace: Trace, score: Score, reference: Reference) -> dict[str, Any]:
     """Return what the browser draws of a branch of the answer, growing or complete; nothing without one."""
     if (job := branch_job(shown_name)) is not None:
-        said = f"{job.stage} …" if not job.pieces else f"{len(job.pieces)} tokens so far"
+        said = f"{stage(job)} …" if not job.pieces else f"{len(job.pieces)} tokens so far"
         return {"otherRuns": True, "other": {"text": running("".join(job.pieces)), "facts": said, "kept": ""}}
     if (found := finished_branch(shown_name)) is None:
         return {}

@@ -1,13 +1,14 @@
 """The bar at the top of Inspect: model, prompt, examples, and the options of the request behind one line of links."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
 
 from pages.ui.host import hosting, models
 from pages.ui.host.hosting import ModelChoice
-from pages.ui.host.jobs import Job, Request, begin, check_answer, refused
+from pages.ui.host.jobs import Job, begin, refused
+from pages.ui.host.request import Request, check_answer
 from pages.ui.host.store import store
 from pages.ui.host.uploads import uploaded
 from pages.ui.shared import answer_fields, state, url_state
@@ -23,6 +24,9 @@ from rauq.recorded.answers import Recorded
 from rauq.trace.file import LARGEST_UPLOAD
 from rauq.trace.messages import Message, conversation_text, option_text, option_value
 from rauq.trace.trace import Kind, Trace
+
+if TYPE_CHECKING:
+    from rauq.model.language_model import LanguageModel
 
 
 class Example(NamedTuple):
@@ -355,7 +359,8 @@ def run() -> None:
 def token_count(request: Request, shown: Trace | None, *, shown_error: RauqError | None, may_load: bool) -> None:
     """Show the prompt's token count and the room left; no model is loaded for an answer that is already shown.
 
-    `shown_error` is the error that the page shows already. The last count stays while an answer is generated.
+    `shown_error` is the error that the page shows already. Counting needs the tokenizer alone, so that it does not wait
+    for an answer which is being generated.
     """
     found = _counted_now(request, shown, may_load=may_load)
     if isinstance(found, RauqError) and str(found) != str(shown_error):
@@ -385,7 +390,7 @@ def _counted_now(request: Request, shown: Trace | None, *, may_load: bool) -> _C
     if shown and loaded is None and _matches(request, shown):
         return _Count(_room(len(shown.prompt_ids), None))
     if loaded is not None or (request.model.name == ATLAS and may_load and not models.busy()):
-        return _counted(request)
+        return _counted(request, loaded)
     return _Count("Tokens are counted once the model is loaded")
 
 
@@ -421,10 +426,11 @@ def answer_fields_row() -> None:
     end_field(kind)
 
 
-def _counted(request: Request) -> _Count | RauqError:
+def _counted(request: Request, loaded: "LanguageModel | None") -> _Count | RauqError:
+    """Count with the model in memory, for which nothing waits; without it, load it."""
     try:
         check_answer(request)
-        lm = models.model(request.model)
+        lm = models.model(request.model) if loaded is None else loaded
         encoded = lm.encode(request.conversation, template_options=request.template_options)
     except RauqError as error:
         return error

@@ -10,7 +10,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.host import hosting
-from pages.ui.host.jobs import Job, Request, poll_seconds
+from pages.ui.host.jobs import Job, poll_seconds, stage
+from pages.ui.host.request import Request
 from pages.ui.host.store import store
 from pages.ui.inspect import form, own_job
 from pages.ui.inspect.answer_view import AnswerView, Shown, view_of
@@ -88,9 +89,8 @@ def inspect_page() -> None:
     own_job.remember()
     state.show_notices()
     url_state.remember(PAGE)
-    if not live_job:
-        with count:
-            _finish(opened, request, refusal)
+    with count:
+        _finish(opened, request, refusal, live=live_job is not None)
 
 
 def _opened(*, live: bool) -> _Opened:
@@ -106,10 +106,13 @@ def _opened(*, live: bool) -> _Opened:
         return _Opened(shown=shown, problem=error)
 
 
-def _finish(opened: _Opened, request: Request, refusal: RauqError | None) -> None:
-    """Do what may take long, once all is drawn: count tokens, and read what the answer is compared with."""
+def _finish(opened: _Opened, request: Request, refusal: RauqError | None, *, live: bool) -> None:
+    """Do what may take long, once all is drawn: count tokens, and read what the answer is compared with.
+
+    While a job is `live` the count loads no model: the job does.
+    """
     trace = opened.shown.trace if opened.shown else None
-    form.token_count(request, trace, shown_error=refusal, may_load=trace is not None)
+    form.token_count(request, trace, shown_error=refusal, may_load=trace is not None and not live)
     if opened.view:
         finish_reference(opened.view.trace, opened.view.score)
 
@@ -314,7 +317,7 @@ def _show_partial(job: Job, *, waiting: bool) -> None:
     if not job.live or job.waiting != waiting:
         st.rerun()
     source = running(printable(job.request.model.name))
-    words_so_far = Words(source=source, headline=f"{job.stage}, {source}", detail=_counted(job))
+    words_so_far = Words(source=source, headline=f"{stage(job)}, {source}", detail=_counted(job))
     live_views(so_far, _score_so_far(so_far), words_so_far)
 
 

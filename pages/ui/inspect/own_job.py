@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.ui.host import hosting
 from pages.ui.host.jobs import Job
-from pages.ui.host.store import store
+from pages.ui.host.store import session_name, store
 from pages.ui.inspect import form
 from pages.ui.shared import state
 from pages.ui.shared.errors import printable
@@ -58,6 +58,7 @@ def _resume() -> None:
 
 
 def _follow(key: str, job: Job) -> None:
+    job.sessions.add(session_name())
     st.session_state.update({state.JOB: job, state.JOB_KEY: key})
     form.fill_with(job.request)
 

@@ -7,7 +7,7 @@ import pytest
 from analysis.two_answers.comparison import same_prompt
 from pages.ui.host import models
 from pages.ui.host.hosting import ModelChoice
-from pages.ui.host.jobs import Branch, Request, check_answer
+from pages.ui.host.request import Branch, Request, check_answer
 from pages.ui.inspect import form
 from pages.ui.inspect.form import EXAMPLES
 from pages.ui.shared import state

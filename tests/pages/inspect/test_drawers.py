@@ -12,6 +12,7 @@ from analysis.runs.opened import open_run
 from analysis.runs.traces import trace
 from pages.ui.host import jobs
 from pages.ui.host.hosting import ModelChoice
+from pages.ui.host.request import Branch, Request
 from pages.ui.host.store import store
 from pages.ui.inspect.closing import OPEN
 from pages.ui.inspect.drawers import EXPORT, REFERENCE, time_in_words
@@ -201,15 +202,15 @@ def test_the_time_is_said_beforehand(speed, words):
 
 def test_the_speed_is_that_of_the_models_last_answer():
     choice = ModelChoice(name="speedy", kind="base")
-    job = jobs.Job(jobs.Request(model=choice, prompt="Where?"))
+    job = jobs.Job(Request(model=choice, prompt="Where?"))
     job.pieces[:] = ["a"] * 4
     jobs._note_speed(job, 2.0)
     assert jobs.tokens_per_second(choice) is None
     job.pieces[:] = ["a"] * 30
     jobs._note_speed(job, 2.0)
     assert jobs.tokens_per_second(ModelChoice(name="speedy")) == 15
-    branch = jobs.Branch(origin=make_trace(), token=1, instead="b")
-    branched = jobs.Job(jobs.Request(model=choice, prompt="Where?", branch=branch), pieces=["a"] * 90)
+    branch = Branch(origin=make_trace(), token=1, instead="b")
+    branched = jobs.Job(Request(model=choice, prompt="Where?", branch=branch), pieces=["a"] * 90)
     jobs._note_speed(branched, 2.0)
     assert jobs.tokens_per_second(choice) == 15
     assert jobs.tokens_per_second(ModelChoice(name="other")) is None

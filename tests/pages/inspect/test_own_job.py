@@ -5,7 +5,8 @@ import time
 import pytest
 
 from pages.ui.host.hosting import ModelChoice
-from pages.ui.host.jobs import Job, Request
+from pages.ui.host.jobs import Job
+from pages.ui.host.request import Request
 from pages.ui.host.store import MOST_UNSEEN, UNSEEN_SECONDS, KeyedJobs, store
 from pages.ui.inspect import form, own_job
 from pages.ui.shared import state

@@ -17,6 +17,7 @@ import streamlit as st
 
 from analysis.figures import attention_scale
 from analysis.one_answer.colours import COLOURINGS
+from pages.ui.inspect.linked_views.sentences import READS, sentence_payload
 from pages.ui.inspect.linked_views.tokens import bare_tokens, drawn_tokens
 from pages.ui.shared import words as field_words
 from pages.ui.shared.assets import joined, script
@@ -51,6 +52,7 @@ def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
     whole = {
         "live": False,
         "long": len(trace.pieces) > LONG,
+        "reads": len(trace.pieces) >= READS,
         "tokens": drawn_tokens(trace),
         "thinking": trace.thinking,
         "folded": score.settings.part == "answer",
@@ -59,7 +61,7 @@ def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
         "note": one_token_note(trace, score),
         "words": field_words.word_list(),
     }
-    return words._asdict() | _scored(trace, score) | whole
+    return words._asdict() | _scored(trace, score) | whole | sentence_payload(trace, score)
 
 
 def live_payload(trace: Trace | None, score: Score | None, words: Words) -> dict[str, Any]:
@@ -68,7 +70,8 @@ def live_payload(trace: Trace | None, score: Score | None, words: Words) -> dict
     The tokens stand alone where they have no score yet.
     """
     tokens = [] if trace is None else bare_tokens(trace.pieces, goes_on=True)
-    bare = words._asdict() | {"live": True, "answer": "", "long": len(tokens) > LONG, "tokens": tokens}
+    sizes = {"long": len(tokens) > LONG, "reads": len(tokens) >= READS}
+    bare = words._asdict() | sizes | {"live": True, "answer": "", "tokens": tokens, "sentences": []}
     if trace is None or score is None or why_empty(trace, score.settings.part):
         return bare
     return bare | _scored(trace, score) | {"hint": _LIVE_HINT}

@@ -6,11 +6,12 @@ import { explain } from "../../../shared/js/words.js";
 import { wire } from "./listening.js";
 import { decoded } from "./numbers/arrays.js";
 import { opensAt } from "./numbers/tokens.js";
-import { describe, paint } from "./painting.js";
+import { describe, paint, paintGrowing } from "./painting.js";
 import { revealToken } from "./scrolling.js";
 import { actions } from "./selection.js";
 import { drawText } from "./text/answer.js";
 import { drawLegend } from "./text/colouring.js";
+import { drawSentences } from "./text/sentences_table.js";
 
 const NOTHING = { layer: null, head: null, token: null, colour: null }; // is chosen while an answer is generated
 const mounted = new WeakMap();
@@ -61,7 +62,8 @@ function take(stage, data) {
   const adopted = another || stage.data.serial !== data.serial; // a selection from outside, as by Back
   if (adopted) {
     stage.chosen = { ...NOTHING, ...data.selection };
-    stage.view = { colouring: stage.chosen.colour ?? "collapse", wrong: data.wrong ?? [], mode: stage.view?.mode };
+    const { mode, byToken = false, sort = { column: "rank", down: false } } = stage.view ?? {};
+    stage.view = { colouring: stage.chosen.colour ?? "collapse", wrong: data.wrong ?? [], mode, byToken, sort };
   }
   if (another || stage.view.folded === undefined) stage.view.folded = Boolean(data.folded);
   if (!data.folded) stage.view.folded = false;
@@ -72,13 +74,21 @@ function take(stage, data) {
   for (const name of ["headline", "detail", "note"]) explain(part(name), data[name] ?? "", data.words);
   part("to-learn").hidden = !data.isRecorded;
   stage.root.classList.toggle("live", data.live);
+  stage.root.classList.toggle("reads", data.reads && !data.empty);
   if (data.live) part("offer").hidden = true;
   stage.root.classList.toggle("scored", Boolean(data.arrays));
   stage.root.classList.toggle("empty", Boolean(data.empty));
-  if (another || data.live) stage.buttons = drawText(part("strip"), stage.data, stage.act, grows ? stage.buttons : []);
+  const cuts = JSON.stringify(data.sentences.map(({ tokens }) => tokens));
+  const isCutAnew = cuts !== stage.cuts;
+  stage.cuts = cuts;
+  if (another || data.live || isCutAnew) stage.buttons = drawText(part("strip"), stage.data, stage.act, grows ? stage.buttons : []);
   drawLegend(part("legend"), stage.data, stage.view, stage.act);
-  if (data.arrays) describe(stage, another);
-  paint(stage);
+  drawSentences(part, stage.data, stage.view, stage.act);
+  if (data.live) paintGrowing(stage);
+  else {
+    if (data.arrays) describe(stage, another);
+    paint(stage);
+  }
   if (held >= 0 && !stage.buttons[held]?.matches(":focus")) stage.buttons[held]?.focus({ preventScroll: true });
   const shownToken = data.live ? stage.buttons.length - 1 : stage.view.token ?? opensAt(stage.data);
   if (another || adopted || data.live) revealToken(stage, shownToken);

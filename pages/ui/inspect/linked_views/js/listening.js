@@ -8,7 +8,7 @@ import { otherFacts, shortFacts } from "./numbers/facts.js";
 import { nearest } from "./numbers/statistics.js";
 import { paintTracks } from "./painting.js";
 import { followScroll } from "./scrolling.js";
-import { mark, pressed, select, tellOf } from "./selection.js";
+import { mark, pressed, select, selectSentence, tellOf } from "./selection.js";
 import { lineTip } from "./text/tips.js";
 
 export function wire(stage) {
@@ -21,7 +21,8 @@ export function wire(stage) {
   on(part("other-stop"), "click", () => tellOf(stage, "other_answer", { act: "stop" }));
   on(part("other-close"), "click", () => tellOf(stage, "other_answer", { act: "close" }));
   on(part("other-compare"), "click", () => tellOf(stage, "other_answer", { act: "compare" }));
-  on(part("strip"), "scroll", () => followScroll(stage));
+  onText(stage, part("strip"));
+  for (const button of part("reads-as").children) on(button, "click", () => stage.act.read(button.dataset.as));
   onOverview(stage, part("overview"));
   on(part("whole"), "click", () => {
     select(stage, { token: null });
@@ -43,6 +44,23 @@ export function wire(stage) {
   });
   onColumns(stage, "tracks");
   onColumns(stage, "confidence");
+}
+
+// One listener for all tokens, of which an answer can have thousands.
+function onText(stage, strip) {
+  const tokenAt = (node) => Number(node?.closest?.(".token")?.dataset.index ?? -1);
+  on(strip, "scroll", () => followScroll(stage));
+  on(strip, "mouseover focusin", ({ target, relatedTarget }) => {
+    const token = tokenAt(target);
+    if (token >= 0 && token !== tokenAt(relatedTarget)) stage.act.hover(token);
+  });
+  on(strip, "mouseout focusout", ({ target, relatedTarget }) => tokenAt(target) === tokenAt(relatedTarget) || stage.act.leave());
+  on(strip, "click", ({ target }) => {
+    const token = tokenAt(target);
+    const sentence = target.closest(".sentence[role=button]");
+    if (sentence) selectSentence(stage, Number(sentence.dataset.sentence));
+    else if (token >= 0) stage.act.toggle(token);
+  });
 }
 
 function onColumns(stage, chart) {

@@ -11,10 +11,13 @@ import { drawOverview, drawTracks } from "./charts/tracks.js";
 import { aboutSelected, shortFacts, shownHead, titled } from "./numbers/facts.js";
 import { columnsOf } from "./numbers/scales.js";
 import { isHidden } from "./numbers/tokens.js";
-import { paintFold, paintText } from "./text/answer.js";
+import { paintFold, paintSentenceTexts, paintText } from "./text/answer.js";
 import { drawHeads, paintHeads } from "./text/heads_table.js";
+import { paintSentences } from "./text/sentences_table.js";
 import { drawJudged } from "./text/verdict.js";
 import { drawOther, drawWeak } from "./text/weak_points.js";
+
+const BETWEEN_PICTURES = 200; // milliseconds
 
 // What depends on the score and not on the selection.
 export function describe({ part, data, act }, another) {
@@ -47,20 +50,41 @@ function current({ chosen, view, data }) {
   const picked = data.picked.find(({ layer }) => layer === view.layer)?.head ?? 0;
   view.head = chosen.head ?? Math.max(picked, 0);
   view.token = chosen.token;
+  view.sentence = view.token === null ? -1 : data.sentenceAt[view.token];
   view.mode = view.mode === "auc" && !data.judged?.heads ? "attention" : (view.mode ?? "attention");
   view.colouring = chosen.colour ?? (data.collapseAt === null ? "probability" : "collapse");
   const asked = data.scoreLayer ?? view.layer;
   data.frontRow = Math.max(0, data.picked.findIndex(({ layer }) => layer === asked));
 }
 
+// The words of an answer that grows have their colours at once. Its pictures take ten times as long, and are drawn five
+// times a second.
+export function paintGrowing(stage) {
+  const { part, data, view, buttons } = stage;
+  if (!data.arrays) return paintBare(stage);
+  current(stage);
+  paintFold(part("strip"), buttons, data, view);
+  paintText(buttons, data, view);
+  stage.timer ??= setTimeout(() => {
+    if (!stage.root.isConnected) return;
+    if (stage.data.arrays) describe(stage, false);
+    paint(stage);
+  }, Math.max(0, (stage.due ?? 0) - performance.now()));
+}
+
 export function paint(stage) {
   const { part, data, view, drawn } = stage;
+  clearTimeout(stage.timer);
+  stage.timer = null;
+  stage.due = performance.now() + BETWEEN_PICTURES;
   if (!data.arrays) return paintBare(stage);
   current(stage);
   if (view.token !== null && isHidden(data, view, view.token)) view.folded = false; // a chart or a link selected it
   const colours = palette(stage.root, data.scales);
   paintFold(part("strip"), stage.buttons, data, view);
   paintText(stage.buttons, data, view);
+  paintSentenceTexts(part("strip"), stage.buttons, data, view);
+  paintSentences(part, data, view);
   drawWeak(part("weak"), data, view, stage.act);
   if (data.judged) drawHistogram(part("histogram"), data, colours);
   paintTokenBar(stage);
@@ -76,7 +100,7 @@ export function paint(stage) {
     if (data.attention) drawn.tokenHead = drawTokenHead(part("token-head"), data, view, colours);
   }
   drawn.confidence = drawConfidence(part("confidence"), data, view, colours);
-  paintTracks(stage);
+  paintTracks(stage, colours);
   nameCanvas(part("layer-head"), `Previous-token ${data.weightName}, layer by head, ${part("map-sub").textContent}. Shown: layer ${view.layer}, head ${view.head}.`);
   nameCanvas(part("token-head"), `${part("token-title").textContent}. Shown: head ${view.head}.`);
   nameCanvas(part("confidence"), `Confidence along the answer in every layer used by RAUQ. ${data.headline}`);
@@ -102,16 +126,15 @@ function paintShownHead(part, data, { layer, head }) {
 }
 
 // The tracks show the head under the pointer, if there is one, else the selected one.
-export function paintTracks(stage) {
+export function paintTracks(stage, colours = palette(stage.root, stage.data.scales)) {
   const { part, data, view, drawn } = stage;
-  const colours = palette(stage.root, data.scales);
   const head = view.hovered ? { ...view, ...view.hovered } : view;
   const columns = columnsOf(part("tracks"), data, view);
   const scrolls = columns.shown < columns.all && !data.live;
   if (part("overview").hidden === scrolls) part("overview").hidden = !scrolls;
   drawn.tracks = drawTracks(part("tracks"), data, head, colours);
   if (scrolls) {
-    drawn.overview = drawOverview(part("overview"), data, columns, colours);
+    drawn.overview = drawOverview(part("overview"), data, view, columns, colours);
     const last = columns.first + columns.shown - 1;
     nameCanvas(part("overview"), `The whole answer. In the tracks: tokens ${columns.first} to ${last} of ${columns.all}.`);
   }

@@ -4,16 +4,27 @@ import { clamp } from "../../../shared/js/numbers.js";
 import { columnsOf } from "./numbers/scales.js";
 import { paintTracks } from "./painting.js";
 import { reveal } from "./text/answer.js";
+import { revealRow } from "./text/sentences_table.js";
 
 // Brings a token into the scrolled text and into the window of the tracks.
 export function revealToken(stage, token) {
   if (token === null || token < 0) return;
   reveal(stage.part("strip"), stage.buttons[token]);
+  revealRow(stage.part, stage.data.sentenceAt?.[token]);
   stage.scrolledTo = stage.part("strip").scrollTop;
-  const columns = stage.data.arrays && !stage.data.empty && columnsOf(stage.part("tracks"), stage.data, stage.view);
-  if (!columns || (token >= columns.first && token < columns.first + columns.shown)) return;
-  stage.view.first = Math.max(0, token - Math.floor(columns.shown / 3));
+  const { data, view } = stage;
+  const columns = data.arrays && !data.empty && columnsOf(stage.part("tracks"), data, view);
+  if (!columns) return;
+  const first = firstColumn(columns, token, token === view.token ? data.sentences[view.sentence]?.tokens : undefined);
+  if (first === columns.first) return;
+  view.first = first;
   paintTracks(stage);
+}
+
+// The first of the columns in which a token is in sight, and all of its sentence if it fits.
+function firstColumn({ first, shown }, token, sentence) {
+  if (sentence && sentence[1] - sentence[0] <= shown) return clamp(first, sentence[1] - shown, sentence[0]);
+  return token >= first && token < first + shown ? first : Math.max(0, token - Math.floor(shown / 3));
 }
 
 // Moves the window of the tracks; the text follows.

@@ -6,8 +6,11 @@ import { bandOf, dashes, drawLine, frameOf, prepare, write, writeOver, writeTurn
 import { headCurves, otherCurve, usualWeight } from "../numbers/curves.js";
 import { shownHead, titled } from "../numbers/facts.js";
 import { columnAxis, columnsOf, logRange, logTicks, placed, scaleEnd } from "../numbers/scales.js";
+import { strengths } from "../numbers/sentences.js";
 import { largest } from "../numbers/statistics.js";
 import { shortLabel } from "../numbers/tokens.js";
+
+const UNDERLINES = [1, 2, 3, 4.5]; // pixels, as in the text
 
 export function drawTracks(canvas, data, view, colours) {
   const { context, width, height } = prepare(canvas, colours);
@@ -28,9 +31,21 @@ export function drawTracks(canvas, data, view, colours) {
   drawAttention(frame, bySurprisal ? places.signal : places.attention, curves);
   drawHeadConfidence(frame, places.confidence, curves);
   writeColumns(frame, foot);
+  veilOthers(frame, height);
   context.clearRect(left + columns.width + 1, 0, width, height);
   if (data.direction === "rtl" && !columns.narrow) write(context, "← tokens", 0, height - 8, { colour: colours.quiet });
   return { axis, first, count: Math.min(shown, data.tokens.length - first), curves };
+}
+
+// What is beside the selected sentence stands back.
+function veilOthers({ context, data, view, columns, axis, colours }, height) {
+  const sentence = data.sentences?.[view.sentence];
+  if (!sentence) return;
+  const [first, stop] = [columns.first, columns.first + columns.shown];
+  const [start, end] = sentence.tokens.map((token) => clamp(token, first, stop));
+  for (const [from, to] of [[first, start], [end, stop]]) {
+    if (from < to) bandOf(context, Math.min(axis.left(from), axis.left(to - 1)), (to - from) * columns.cell, 0, height, colours.background, 0.6);
+  }
 }
 
 function nameTrack({ context, columns, colours }, [top, bottom], title, sub) {
@@ -145,18 +160,28 @@ function writeColumns({ context, data, view, columns, xOf, colours }, foot) {
   }
 }
 
+// A sentence in the overview, underlined by its rank as in the text; the selected one has a ground.
+function drawPlace(context, axis, cell, [first, stop], step, isSelected, height, colours) {
+  const left = Math.min(axis.left(first), axis.left(stop - 1));
+  if (isSelected) bandOf(context, left, (stop - first) * cell, 0, height, colours.link, 0.16);
+  if (step !== undefined) bandOf(context, left + 0.5, Math.max(1, (stop - first) * cell - 1), height - UNDERLINES[step], height, colours.warm, 0.4 + 0.2 * step);
+}
+
 // All tokens of a long answer by their collapse, with a frame around those in the tracks.
-export function drawOverview(canvas, data, columns, colours) {
+export function drawOverview(canvas, data, view, columns, colours) {
   const { context, width, height } = prepare(canvas, colours);
   const count = data.tokens.length;
   const cell = width / columns.all;
   const axis = columnAxis(data, { x: 0, width }, cell);
   const most = Math.max(1e-9, largest(data.collapse));
+  const room = data.sentences?.length ? 7 : 0;
   context.fillStyle = colours.warm;
   for (let token = 0; token < count; token += 1) {
-    const tall = (clamp(data.collapse[token] / most, 0, 1) || 0) * (height - 6);
-    context.fillRect(axis.left(token), height - 2 - tall, Math.max(1, cell - 0.5), tall);
+    const tall = (clamp(data.collapse[token] / most, 0, 1) || 0) * (height - 6 - room);
+    context.fillRect(axis.left(token), height - 2 - room - tall, Math.max(1, cell - 0.5), tall);
   }
+  const marks = strengths(data.sentences ?? []);
+  data.sentences?.forEach(({ tokens }, place) => drawPlace(context, axis, cell, tokens, marks[place], place === view.sentence, height, colours));
   const start = Math.min(axis.left(columns.first), axis.left(columns.first + columns.shown - 1));
   frameOf(context, start + 1, 1, columns.shown * cell - 2, height - 2, colours.link, 2);
   return { axis };

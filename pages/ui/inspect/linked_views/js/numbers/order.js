@@ -25,11 +25,11 @@ function directionsOf(tokens, seen) {
   return found;
 }
 
-// The seen tokens line by line, each line along the direction of its paragraph, and the key that leads onwards at each.
-export function readingOrder(buttons, tokens, seen) {
+// Some of the seen tokens line by line, each line along the direction of its paragraph, and the key that leads onwards.
+export function readingOrder(buttons, tokens, seen, some = seen) {
   const directions = directionsOf(tokens, seen);
   const lines = [];
-  for (const index of seen) {
+  for (const index of some) {
     const box = buttons[index].getClientRects()[0] ?? buttons[index].getBoundingClientRect();
     const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
     const line = lines.at(-1);
