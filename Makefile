@@ -18,7 +18,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check image-check robustness check check-js weight format bench bench-coverage bench-suite bench-engines bench-written bench-peers atlas chromium clean
+.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check image-check host-check robustness check check-js weight format bench bench-coverage bench-suite bench-engines bench-written bench-online bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,10 @@ wheel-check: setup ## Install the wheel into empty environments and run it: make
 image-check: wheel ## Follow deploy/Dockerfile in a Debian root, as root: make image-check MOUNTS="FOLDER ..."
 	$(VENV)/bin/python .ci/image_check.py $(MOUNTS)
 
+host-check: setup ## A host behind the real nginx, with the configuration that it prints
+	@sh .ci/nginx
+	$(RUN) pytest -n0 tests/robustness/hosted/host_check.py
+
 robustness: setup chromium smollm2 ## All robustness tests: laws, malformed inputs, hostile text and clients, faults, load
 	$(RUN) benchmarks properties fuzz safety faults load bombs hostile flood visitors ray --record
 
@@ -94,8 +98,11 @@ bench-suite: setup ## Where the time of the tests goes
 bench-engines: setup smollm2 ## Compare llama.cpp with transformers; writes 5 GB for large models, and takes half an hour
 	$(RUN) benchmarks engines engine_shapes --record
 
-bench-written: setup ## Compare what finds errors in written answers, and when a share holds; takes half an hour, and both packaged models
-	$(RUN) benchmarks written likeness --record
+bench-written: setup ## Compare what finds errors in written answers and lists, and when a share holds; takes an hour, and both packaged models
+	$(RUN) benchmarks written lists likeness documents --record
+
+bench-online: setup ## Measure scores and alarms while an answer is written; takes half an hour, and a packaged model
+	$(RUN) benchmarks online alarms --record
 
 bench-peers: setup chromium $(PEERS)/stamp ## Compare with lm-polygraph, plain transformers and BertViz, in a separate environment
 	$(RUN) benchmarks peers_agreement peers_time peers_memory payload --record

@@ -185,9 +185,13 @@ class Client:
 
 @contextmanager
 def connected(
-    address: str, receive: Callable[[bytes], None] = lambda _raw: None, *, headers: Mapping[str, str] = NO_HEADERS
+    address: str,
+    receive: Callable[[bytes], None] = lambda _raw: None,
+    *,
+    headers: Mapping[str, str] = NO_HEADERS,
+    protocols: Sequence[str] = ("streamlit",),
 ) -> Iterator[Client]:
     """A new session of the server at an address."""
     uri = f"ws://{urlsplit(address).netloc}/_stcore/stream"
-    with connect(uri, subprotocols=["streamlit"], max_size=None, additional_headers=headers) as connection:
+    with connect(uri, subprotocols=list(protocols), max_size=None, additional_headers=headers) as connection:
         yield Client(connection, address, receive)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from pages.ui.host import jobs
-from pages.ui.host.jobs import Job, Request
+from pages.ui.host.jobs import Job
+from pages.ui.host.request import Branch, Request, branch_request
 from pages.ui.shared import answers, state, url_state
 from pages.ui.shared.model_form import model_of
 from pages.ui.shared.state import recordings
@@ -227,8 +228,8 @@ def start_branch(a: Answer, token: int, instead: int | str, max_new_tokens: int)
     if instead == "":
         refuse(InvalidInput("There is no text to continue with. Type one, or choose an alternative."))
         return
-    branch = jobs.Branch(origin=a.trace, token=token, instead=instead)
-    start(jobs.branch_request(branch, model_of(a.trace), max_new_tokens))
+    branch = Branch(origin=a.trace, token=token, instead=instead)
+    start(branch_request(branch, model_of(a.trace), max_new_tokens))
 
 
 def open_file(content: bytes, name: str) -> None:

@@ -14,7 +14,8 @@ import rauq
 from pages.ui.compare import answers
 from pages.ui.compare.answers import PICKER, A, Answer, B
 from pages.ui.host import hosting
-from pages.ui.host.jobs import Job, Request
+from pages.ui.host.jobs import Job
+from pages.ui.host.request import Request
 from pages.ui.host.uploads import uploaded
 from pages.ui.shared import state, url_state
 from pages.ui.shared.errors import printable

@@ -29,7 +29,7 @@ from analysis.two_answers.figures import difference_map, overlay
 from pages.ui.compare import answers, form
 from pages.ui.compare.answers import Answer
 from pages.ui.compare.strips import pair_of_strips, partial_strips
-from pages.ui.host.jobs import Job, poll_seconds
+from pages.ui.host.jobs import Job, poll_seconds, stage
 from pages.ui.shared import figure_export
 from pages.ui.shared.errors import show_error
 from pages.ui.shared.figure_export import format_picker, is_dark
@@ -104,9 +104,9 @@ def _rerun_when_moved(job: Job, *, waiting: bool) -> None:
 
 def _progress(job: Job) -> str:
     if not job.pieces:
-        return f"{job.stage} …"
+        return f"{stage(job)} …"
     kept = job.request.branch.token + 1 if job.request.branch else 0
-    return f"{job.stage}: {max(0, len(job.pieces) - kept)} new tokens of at most {job.request.max_new_tokens}"
+    return f"{stage(job)}: {max(0, len(job.pieces) - kept)} new tokens of at most {job.request.max_new_tokens}"
 
 
 def _score(a: Answer, settings: Settings) -> rauq.Score:

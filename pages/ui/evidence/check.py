@@ -9,7 +9,8 @@ from analysis.evidence import sentences
 from analysis.evidence.figures import check_differences
 from pages.ui.evidence.records import headline
 from pages.ui.host import hosting, jobs, models
-from pages.ui.host.jobs import Job, Request
+from pages.ui.host.jobs import Job, stage
+from pages.ui.host.request import Request
 from pages.ui.shared import state
 from pages.ui.shared.errors import printable, show_error
 from pages.ui.shared.figure_export import format_picker, is_dark
@@ -88,4 +89,4 @@ def start() -> None:
 def _follow(job: Job) -> None:
     if not job.live:
         st.rerun()
-    st.text(printable(f"{job.stage} … {time.monotonic() - job.begun:.0f} s"))
+    st.text(printable(f"{stage(job)} … {time.monotonic() - job.begun:.0f} s"))

@@ -13,96 +13,30 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pages.ui.host import hosting, metrics, models
 from pages.ui.host.hosting import Busy, ModelChoice
-from pages.ui.host.store import store, visitor
+from pages.ui.host.queueing.pace import MOST_SECONDS, Work, seconds_before
+from pages.ui.host.queueing.queue import Place, Queue
+from pages.ui.host.request import Request, check_answer, shares
+from pages.ui.host.store import session_name, store, visitor
 from rauq.arguments import Sampling
 from rauq.errors import Failure, InvalidInput, NonFiniteLogits, RauqError, Stopped
-from rauq.trace.messages import Message, TemplateOptions
 from rauq.trace.trace import Trace
 
 if TYPE_CHECKING:
     from rauq.capture.check import Check
-    from rauq.model.generation import Watch
     from rauq.model.language_model import LanguageModel
+    from rauq.scoring.watch import Watch
 
 _log = logging.getLogger(__name__)
 
 _EXIT_SECONDS = 5.0  # seconds that an exiting process waits for a job to stop
 _LEAST_PIECES = 5  # tokens from which the speed of a model is measured
 _OFTEN, _SELDOM = 0.2, 0.5  # seconds between two polls of a job that grows, and of one that waits
+_ALONE = 0.05  # seconds between two polls of the only job, while its answer grows: a token is to be seen at once
 _WAITING_POLLS, _GROWING_POLLS = 4.0, 10.0  # a second, of all jobs
-_PROGRESS_SECONDS, _PROGRESS_SHARE = 0.2, 0.1  # how often an answer is looked at, and the most that this may slow it
+_PROGRESS_SECONDS, _PROGRESS_SHARE = 0.03, 0.1  # how often an answer is looked at, and the most that this may slow it
+_LEFT = "This page was away while others waited, so its answer was stopped. Ask again."
 _MOST_TOGETHER = 8  # answers that a host generates in one batch
 _MOST_SHARED = 1_000  # characters of a prompt that is answered with others: all are padded to the longest
-
-
-@dataclass(frozen=True, kw_only=True)
-class Branch:
-    """Another continuation of an answer from token `token` on, which is replaced by a token id or a text."""
-
-    origin: Trace
-    token: int
-    instead: int | str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What the user asked for: an answer to generate, or one to score (`answer`), or one that branches off another.
-
-    `context` are the messages before the prompt, `template_options` variables of the chat template. `sampling=None` is
-    greedy. `stop`: a text that ends the answer; "" for the model's usual one, None for no text at all. `end`: whether
-    the end token is appended to `answer`; None: for an instruct model.
-    """
-
-    model: ModelChoice
-    prompt: str
-    answer: str | None = None
-    branch: Branch | None = None
-    max_new_tokens: int = 128
-    context: tuple[Message, ...] = ()
-    template_options: TemplateOptions = field(default_factory=dict)
-    sampling: Sampling | None = None
-    stop: str | None = ""
-    end: bool | None = None
-
-    @property
-    def conversation(self) -> str | Sequence[Message]:
-        """Return the prompt for the library: a text, or messages if there is context.
-
-        Raises:
-            InvalidInput: the prompt cannot be a message.
-        """
-        if self.branch is not None and self.branch.origin.messages:
-            return self.branch.origin.messages
-        return (*self.context, Message(role="user", content=self.prompt)) if self.context else self.prompt
-
-
-def branch_request(branch: Branch, model: ModelChoice, max_new_tokens: int) -> Request:
-    """Return the request for a branch, with the prompt and the conversation of its origin."""
-    origin = branch.origin
-    return Request(
-        model=model,
-        prompt=origin.prompt,
-        context=origin.messages[:-1],
-        template_options=origin.template_options,
-        branch=branch,
-        max_new_tokens=max_new_tokens,
-    )
-
-
-def check_answer(request: Request) -> None:
-    """Check that a request for one answer keeps the limits.
-
-    Raises:
-        InvalidInput: its prompt or an answer is too long, or it asks for too many tokens.
-    """
-    branch = request.branch
-    answers = [request.answer, *([branch.origin.answer, branch.instead] if branch else [])]
-    hosting.check_text("prompt", "".join([*(message.text for message in request.context), request.prompt]))
-    hosting.check_text("template options", "".join(map(str, request.template_options.values())))
-    hosting.check_text("stop", request.stop or "")
-    for answer in answers:
-        hosting.check_text("answer", answer if isinstance(answer, str) else "")
-    hosting.check_number("new tokens", request.max_new_tokens, hosting.limits().new_tokens)
 
 
 @dataclass(eq=False)
@@ -110,11 +44,18 @@ class Job:
     """A request in progress. The worker writes it, the page reads it; it holds no model.
 
     It is `waiting` while no token can come: a model is loading, or other jobs are first. While the answer grows,
-    `so_far` is its trace of a moment ago, and `pieces` are the texts of all its tokens.
+    `so_far` is its trace of a moment ago, and `pieces` are the texts of all its tokens. `sessions` are those that show
+    it, one of them connected at the time `shown`; it is `absent` if all have left since, and `left` if it ended for
+    that.
     """
 
     request: Request
     visitor: str = field(default_factory=visitor)
+    sessions: set[str] = field(default_factory=lambda: {session_name()})
+    shown: float = field(default_factory=time.monotonic)
+    absent: bool = False
+    left: bool = False
+    is_check: bool = False
     stage: str = "Inspecting the model"
     waiting: bool = True
     pieces: list[str] = field(default_factory=list)
@@ -136,6 +77,19 @@ class Job:
         """Return whether the worker is still running."""
         return not self.done.is_set()
 
+    @property
+    def common(self) -> Request | None:
+        """What it shares with jobs that are answered in one batch with it; None: it has the model alone."""
+        return None if self.is_check else _common(self.request)
+
+    @property
+    def work(self) -> Work:
+        """What it asks of the model."""
+        request = self.request
+        reads = self.is_check or request.answer is not None
+        length = len(request.prompt) + len(request.answer or "")
+        return Work(self.common, tokens=1 if reads else request.max_new_tokens, characters=length)
+
     def give_up(self) -> None:
         """Stop because the process exits: a thread interrupted inside torch aborts the process."""
         self.cancel.set()
@@ -145,10 +99,14 @@ class Job:
 def poll_seconds(job: Job) -> float:
     """Return after how many seconds a page looks at a job again; where there are many jobs, each looks less often.
 
-    A poll takes time from the thread that imports torch or generates for others.
+    A poll takes time from the thread that imports torch or generates for others, and is of no use between two tokens of
+    a slow model.
     """
-    jobs = len(store().jobs.jobs)
-    return max(_SELDOM, jobs / _WAITING_POLLS) if job.waiting else max(_OFTEN, jobs / _GROWING_POLLS)
+    jobs, speed = len(store().jobs.jobs), tokens_per_second(job.request.model)
+    if job.waiting:
+        return max(_SELDOM, jobs / _WAITING_POLLS)
+    is_slow = speed is not None and speed * _OFTEN < 1
+    return max(_OFTEN, jobs / _GROWING_POLLS) if jobs > 1 or is_slow else _ALONE
 
 
 def begin(job: Job) -> None:
@@ -162,6 +120,7 @@ def begin(job: Job) -> None:
 
 def begin_check(job: Job) -> None:
     """Start a check of the captured attention of a job's model in the same way."""
+    job.is_check = True
     _begin(job, _compare)
 
 
@@ -170,6 +129,7 @@ def _begin(job: Job, work: Callable[[Job], None]) -> None:
         return
     try:
         check_answer(job.request)
+        _check_wait(job)
         store().jobs.admit(job, job.visitor)
     except InvalidInput as error:
         job.error = error
@@ -181,6 +141,60 @@ def _begin(job: Job, work: Callable[[Job], None]) -> None:
         threading.Thread(target=_work, args=(job, work), daemon=True, name="generation").start()
     except RuntimeError:  # no thread can be started
         _end(job, Busy("This machine cannot start another generation now. Try again in a minute."))
+
+
+def _check_wait(job: Job) -> None:
+    """Check that this job will not wait too long on a host.
+
+    Raises:
+        Busy: it would, as far as the pace of the model is known.
+    """
+    if not hosting.is_hosted() or (lm := models.if_loaded(job.request.model)) is None:
+        return
+    if (seconds := _seconds_until(job, models.queue(lm), models.queue(lm).line(job.visitor, job))) > MOST_SECONDS:
+        message = (
+            f"Your answer would begin in about {seconds:.0f} s, and this host lets nobody wait for more than "
+            f"{MOST_SECONDS:.0f} s. Try again in a minute."
+        )
+        raise Busy(message)
+
+
+def _seconds_until(job: Job, queue: Queue, line: Sequence[Place]) -> float:
+    """Return the seconds until a job in line has its turn; nan if the pace of the model is not known."""
+    places = [place.work for place in line]
+    return _seconds_left(queue) + seconds_before(
+        places.index(job), [_work_of(place) for place in line], queue.pace, most=_MOST_TOGETHER
+    )
+
+
+def _seconds_left(queue: Queue) -> float:
+    """Return the seconds that the running turn will still take."""
+    if (running := queue.running) is None:
+        return 0.0
+    together = [_work_of(running)] * (1 + len(running.along))
+    left = queue.pace.of(together) - (time.monotonic() - running.begun)
+    return left if math.isnan(left) else max(0.0, left)
+
+
+def _work_of(place: Place) -> Work:
+    return place.work.work if place.work is not None else Work(None)
+
+
+def stage(job: Job) -> str:
+    """Say what a job does; where others are first, how many and for about how long."""
+    if not job.waiting or not hosting.is_hosted() or (lm := models.if_loaded(job.request.model)) is None:
+        return job.stage
+    line = models.queue(lm).line()
+    before = next((place for place, other in enumerate(line) if other.work is job), None)
+    if before is None:
+        return job.stage
+    seconds = _seconds_until(job, models.queue(lm), line)
+    about = "" if math.isnan(seconds) else f", about {max(1, round(seconds))} s"
+    return f"Waiting: {_answers(before)} before yours{about}"
+
+
+def _answers(before: int) -> str:
+    return f"{before} waiting and the running one are" if before else "the running answer is"
 
 
 def refused(request: Request, error: RauqError) -> Job:
@@ -208,7 +222,7 @@ def _end(job: Job, error: RauqError | None) -> None:
     """End a job, unless it has ended with its own answer before those of its batch."""
     if not job.live:
         return
-    job.error = error
+    job.error = Stopped(_LEFT) if job.left and isinstance(error, Stopped) else error
     atexit.unregister(job.give_up)
     store().jobs.dismiss(job)
     _report(job)
@@ -245,14 +259,15 @@ def _outcome(job: Job) -> Literal["done", "stopped", "failed", "refused"]:
 
 def _answer(job: Job) -> None:
     request = job.request
-    with _model(job, shared=_common(request) is not None) as lm:
+    with _model(job) as lm:
         if lm is None:
             _raise_if_unanswered(job)
         elif request.answer is not None:
             job.stage = "Reading the answer"
             end = lm.kind == "instruct" if request.end is None else request.end
             options = request.template_options
-            job.trace = lm.read(request.conversation, request.answer, template_options=options, end=end)
+            extras = shares(lm, request, len(request.answer))
+            job.trace = lm.read(request.conversation, request.answer, template_options=options, end=end, **extras)
         elif _can_share(lm, request):
             fits = partial(_can_join, lm, _common(request))
             with models.queue(lm).taking_along(fits, _MOST_TOGETHER - 1) as places:
@@ -276,8 +291,11 @@ def _generate(lm: "LanguageModel", job: Job) -> None:
         on_progress=watch.on_progress,
         cancel=watch.cancel,
         **_sampling(request.sampling),
+        **shares(lm, request, request.max_new_tokens),
     )
-    _note_speed(job, time.monotonic() - job.begun)
+    seconds = time.monotonic() - job.begun
+    _note_speed(job, seconds)
+    _note_pace(lm, [job], seconds)
 
 
 def _common(request: Request) -> Request | None:
@@ -303,7 +321,7 @@ def _can_share(lm: "LanguageModel", request: Request) -> bool:
 
 
 def _can_join(lm: "LanguageModel", common: Request | None, other: Job | None) -> bool:
-    return other is not None and _common(other.request) == common and _can_share(lm, other.request)
+    return common is not None and other is not None and other.common == common and _can_share(lm, other.request)
 
 
 def _generate_together(lm: "LanguageModel", jobs: Sequence[Job]) -> None:
@@ -326,6 +344,7 @@ def _generate_together(lm: "LanguageModel", jobs: Sequence[Job]) -> None:
             for job, outcome in zip(jobs, outcomes, strict=True):
                 if isinstance(outcome, Failure):
                     _end(job, _alone(outcome.error))
+        _note_pace(lm, jobs, time.monotonic() - jobs[0].begun)
     except RauqError as error:
         for job in jobs:
             _end(job, _alone(error))
@@ -354,7 +373,7 @@ def _watch(job: Job, *, together: int = 1) -> "Watch":
 
     Nothing changes once it has ended: a batch that does not fit in memory is begun again.
     """
-    from rauq.model.generation import Watch
+    from rauq.scoring.watch import Watch
 
     def keep(index: int, _id: int, text: str) -> None:
         if job.live:
@@ -395,6 +414,12 @@ def _note_speed(job: Job, seconds: float) -> None:
         store().speeds[replace(job.request.model, kind=None)] = job.speed
 
 
+def _note_pace(lm: "LanguageModel", jobs: Sequence[Job], seconds: float) -> None:
+    """Keep how long a turn took, unless one of its jobs was stopped."""
+    if not any(job.cancel.is_set() for job in jobs):
+        models.queue(lm).pace.note([job.work for job in jobs], seconds)
+
+
 def _note_progress(job: Job, so_far: Callable[[], Trace], *, share: float) -> None:
     """Keep the answer so far, unless that was done a moment ago; this takes at most so much of the time."""
     if (begun := time.monotonic()) >= job.so_far_due:
@@ -415,17 +440,17 @@ def _sampling(sampling: Sampling | None) -> dict[str, Any]:
 
 
 def _compare(job: Job) -> None:
-    with _model(job, shared=False) as lm:
+    with _model(job) as lm:
         if lm is not None:
             job.stage, job.dtype = "Checking the captured attention", lm.dtype
             job.check = lm.check(job.request.prompt or None)
 
 
 @contextmanager
-def _model(job: Job, *, shared: bool) -> "Iterator[LanguageModel | None]":
+def _model(job: Job) -> "Iterator[LanguageModel | None]":
     """Yield the model of a job, loaded if necessary, while it is this job's turn; None: it was answered with others."""
-    on_stage, work = partial(setattr, job, "stage"), job if shared else None
-    with models.model_in_turn(job.request.model, job.cancel, on_stage=on_stage, visitor=job.visitor, work=work) as lm:
+    on_stage = partial(setattr, job, "stage")
+    with models.model_in_turn(job.request.model, job.cancel, on_stage=on_stage, visitor=job.visitor, work=job) as lm:
         if lm is not None:
             _note_turn(job)
         yield lm

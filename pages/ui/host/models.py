@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import rauq
 from pages.ui.host import hosting
 from pages.ui.host.hosting import ModelChoice
-from pages.ui.host.store import Queue, raise_if_stopped, store
+from pages.ui.host.queueing.queue import Queue, raise_if_stopped
+from pages.ui.host.store import store
 from rauq.checkpoints.memory import give_back
 from rauq.labels import size
 
 if TYPE_CHECKING:
+    from pages.ui.host.queueing.leaving import Admitted
     from rauq.arguments import Cancel, OnProgress
     from rauq.checkpoints.model_info import ModelInfo
     from rauq.model.language_model import LanguageModel
@@ -85,7 +87,7 @@ def model_in_turn(
     *,
     on_stage: Callable[[str], None],
     visitor: str = "",
-    work: object = None,
+    work: "Admitted | None" = None,
 ) -> "Iterator[LanguageModel | None]":
     """Hold a model in the body, loaded if necessary, when it is this visitor's turn; `on_stage` is told the stages.
 

@@ -9,7 +9,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -21,7 +21,11 @@ from streamlit import config
 from streamlit.runtime import get_instance
 
 from pages.ui.host import hosting
-from pages.ui.host.guard import LARGEST_MESSAGE, Guard, Rules
+from pages.ui.host.guarding import quiet_log
+from pages.ui.host.guarding.connections import Connection, room_for_connections
+from pages.ui.host.guarding.guard import LARGEST_MESSAGE, Guard, Rules
+from pages.ui.host.guarding.nginx import Site, configuration
+from pages.ui.host.queueing import leaving
 from pages.ui.host.session_runs import clear_left, private_folder
 from pages.ui.host.store import store
 from rauq.layout import HOST_COMMAND
@@ -40,6 +44,9 @@ _CLOSE_SECONDS = 5  # that connections have to close
 def main() -> None:
     """Serve the app to others until it is stopped."""
     asked = _arguments()
+    if asked.print_nginx:
+        sys.stdout.write(configuration(Site(name=asked.names.split(",")[0].strip(), port=asked.port)))
+        return
     guard = prepare(asked.names, proxy_header=asked.proxy_header, frames=asked.frames)
     store().logs_prompts = asked.log_prompts
     app = st.App(APP, middleware=guard, lifespan=clearing, on_script_error=page_failed)
@@ -50,6 +57,8 @@ def main() -> None:
         app,
         host=asked.address,
         port=asked.port,
+        http=Connection,
+        limit_concurrency=room_for_connections(),
         ws_max_size=LARGEST_MESSAGE,
         ws_per_message_deflate=False,
         proxy_headers=False,
@@ -89,7 +98,7 @@ def _log_to_stderr() -> None:
     handler, line = logging.StreamHandler(), logging.Formatter("%(asctime)sZ %(message)s", "%Y-%m-%dT%H:%M:%S")
     line.converter = time.gmtime
     handler.setFormatter(line)
-    requests = logging.getLogger("rauq.requests")
+    requests = logging.getLogger(quiet_log.REQUESTS)
     requests.setLevel(logging.INFO)
     requests.addHandler(handler)
     requests.propagate = False
@@ -127,7 +136,9 @@ def _arguments() -> argparse.Namespace:
         required=not names,
         help=f"names under which the host is reached, separated by commas; by default those of {NAMES}",
     )
-    parser.add_argument("--address", default="0.0.0.0", help="address to listen on")  # noqa: S104 - it is for others
+    parser.add_argument(
+        "--address", default="127.0.0.1", help="address to listen on; 0.0.0.0 for all, if no proxy stands before it"
+    )
     parser.add_argument("--port", type=int, default=8501)
     parser.add_argument(
         "--proxy-header", default="", help="header in which a trusted proxy names the visitor's address"
@@ -140,6 +151,9 @@ def _arguments() -> argparse.Namespace:
         default=_STOP_SECONDS,
         metavar="S",
         help="how long running answers may continue after SIGTERM; default 30",
+    )
+    parser.add_argument(
+        "--print-nginx", action="store_true", help="print a configuration of nginx for the first of the names, and end"
     )
     asked = parser.parse_args()
     if not all(name.strip() for name in asked.names.split(",")):
@@ -162,25 +176,35 @@ def page_failed(error: Exception) -> bool:
 @asynccontextmanager
 async def clearing(_app: st.App) -> AsyncIterator[None]:
     """Clear what sessions have left behind, for as long as the server runs."""
-    task = asyncio.create_task(_clear())
+    quiet_log.install()
+    tasks = [
+        asyncio.create_task(_every(LOOK_SECONDS, _clear_left)),
+        asyncio.create_task(_every(leaving.LOOK_SECONDS, _stop_left)),
+    ]
     try:
         yield
     finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        for task in tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
 
 
-async def _clear() -> None:
+async def _every(seconds: float, look: Callable[[], Awaitable[None]]) -> None:
     while True:
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(seconds)
         try:
-            await _clear_left()
+            await look()
         except Exception:  # noqa: BLE001 - the next look may go better, and nobody else would clear anything
             _log.exception("What sessions left behind was not cleared")
 
 
+async def _stop_left() -> None:
+    leaving.stop_left(list(store().jobs.jobs), get_instance().is_active_session)
+
+
 async def _clear_left() -> None:
+    quiet_log.install()  # libraries that were imported since have handlers of their own
     runtime = get_instance()
     left = await asyncio.to_thread(clear_left, runtime.is_active_session)
     for session in left:

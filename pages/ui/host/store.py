@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -22,10 +21,11 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from pages.ui.host import hosting
 from pages.ui.host.hosting import Busy, ModelChoice
 from pages.ui.host.metrics import Counts
-from rauq.errors import Stopped
 from rauq.trace.trace import memory_bytes
 
 if TYPE_CHECKING:
+    from pages.ui.host.queueing.leaving import Admitted
+    from pages.ui.host.queueing.queue import Queue
     from rauq.model.language_model import LanguageModel
     from rauq.trace.trace import Trace
 
@@ -35,7 +35,6 @@ MOST_UNSEEN = 16  # jobs that ended while no tab showed them
 UNSEEN_SECONDS = 600.0  # that such a job is kept
 _READ_AT_ONCE = 2  # uploads: a process that reads one takes up to 1.5 GiB and a core
 _READ_SECONDS = 60.0  # that an upload waits until it is read
-_POLL_SECONDS = 0.1  # seconds between checks whether a waiting job was stopped
 
 
 @dataclass(eq=False)
@@ -53,114 +52,6 @@ class Loaded:
 
 
 @dataclass(eq=False)
-class Place:
-    """A place in a queue, of a visitor's job.
-
-    Once it is `taken`, another job, which has its turn, does the `work` of this one too; then the place is `done`.
-    """
-
-    visitor: str
-    round: int
-    work: Any = None
-    taken: bool = False
-    done: threading.Event = field(default_factory=threading.Event)
-
-
-# Ours, because a process with a ThreadPoolExecutor(1) cannot exit during a generation, nor see whether one waits.
-@dataclass(eq=False)
-class Queue:
-    """The jobs that wait for a model, and the one that has it.
-
-    Visitors take turns: in each round every visitor has one job at most, so a new visitor waits for one answer at most
-    of each of those before, or for a batch of answers. Within a round, and among the jobs of one visitor, the order is
-    that of arrival.
-    """
-
-    moved: threading.Condition = field(default_factory=threading.Condition)
-    running: Place | None = None
-    waiting: list[Place] = field(default_factory=list)
-    round: int = 0
-    last: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def length(self) -> int:
-        """How many jobs wait or run, without those that were taken along."""
-        return len(self.waiting) + (self.running is not None)
-
-    @contextmanager
-    def turn(self, cancel: threading.Event, visitor: str, work: object = None) -> Iterator[bool]:
-        """Wait for a turn of this visitor and hold it in the body: True.
-
-        False: another job took the `work` along and has ended, with or without an answer to it.
-
-        Raises:
-            Stopped: cancelled while waiting.
-        """
-        place = self._join(visitor, work)
-        try:
-            with self.moved:
-                while not place.taken and not cancel.is_set() and not self._is_next(place):
-                    self.moved.wait(_POLL_SECONDS)
-                if not place.taken:
-                    raise_if_stopped(cancel)
-                    self._start(place)
-            if place.taken:
-                place.done.wait()
-            yield not place.taken
-        finally:
-            self._leave(place)
-
-    @contextmanager
-    def taking_along(self, fits: Callable[[Any], bool], most: int) -> Iterator[list[Place]]:
-        """Take the places of at most so many waiting jobs whose work fits, in the order of their turns.
-
-        The body does their work.
-        """
-        with self.moved:
-            in_order = sorted(self.waiting, key=lambda place: place.round)
-            places = list(islice((place for place in in_order if fits(place.work)), most))
-            for place in places:
-                place.taken = True
-                self.waiting.remove(place)
-            self.moved.notify_all()
-        try:
-            yield places
-        finally:
-            for place in places:
-                place.done.set()
-
-    def _join(self, visitor: str, work: object = None) -> Place:
-        with self.moved:
-            place = Place(visitor, max(self.round, self.last[visitor] + 1), work)
-            self.last[visitor] = place.round
-            self.waiting.append(place)
-            self.moved.notify_all()
-            return place
-
-    def _is_next(self, place: Place) -> bool:
-        return self.running is None and min(self.waiting, key=lambda waiting: waiting.round) is place
-
-    def _start(self, place: Place) -> None:
-        self.waiting.remove(place)
-        self.running, self.round = place, place.round
-        self.last = Counter({visitor: last for visitor, last in self.last.items() if last >= self.round})
-
-    def _leave(self, place: Place) -> None:
-        with self.moved:
-            if self.running is place:
-                self.running = None
-            elif not place.taken:
-                self.waiting.remove(place)
-            self.moved.notify_all()
-
-
-class Admitted(Protocol):
-    """A job of a session, `waiting` until it has its model."""
-
-    waiting: bool
-
-
-@dataclass(eq=False)
 class JobRegistry:
     """The running and waiting jobs of all sessions, each with its visitor.
 
@@ -168,10 +59,10 @@ class JobRegistry:
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    jobs: dict[Admitted, str] = field(default_factory=dict)
+    jobs: "dict[Admitted, str]" = field(default_factory=dict)
     stopping: bool = False
 
-    def admit(self, job: Admitted, visitor: str) -> None:
+    def admit(self, job: "Admitted", visitor: str) -> None:
         """Admit a job.
 
         Raises:
@@ -196,7 +87,7 @@ class JobRegistry:
                 raise Busy(message)
             self.jobs[job] = visitor
 
-    def dismiss(self, job: Admitted) -> None:
+    def dismiss(self, job: "Admitted") -> None:
         """Remove a job."""
         with self.lock:
             self.jobs.pop(job, None)
@@ -368,9 +259,13 @@ class UploadSlots:
 
 @dataclass(eq=False)
 class Session:
-    """Whose session it is, the name of its folder of runs, and when it was last connected, by `time.monotonic`."""
+    """Whose session it is, the name of its folder of runs, and when it was last connected, by `time.monotonic`.
+
+    `owner`: the browser that may open it again.
+    """
 
     visitor: str = ""
+    owner: str = ""
     folder: str = ""
     connected: float = field(default_factory=time.monotonic)
 
@@ -406,24 +301,13 @@ class Store:
         return gone
 
 
-def raise_if_stopped(cancel: threading.Event) -> None:
-    """Raise if cancelled.
-
-    Raises:
-        Stopped: cancelled.
-    """
-    if cancel.is_set():
-        message = "Stopped before the first token."
-        raise Stopped(message)
-
-
 @cache
 def store() -> Store:
     """Return the one store of this process."""
     return Store()
 
 
-VISITOR_HEADER = "X-Rauq-Visitor"
+VISITOR_HEADER, OWNER_HEADER = "X-Rauq-Visitor", "X-Rauq-Owner"
 
 
 def session_name() -> str:
@@ -437,7 +321,8 @@ def session() -> Session:
     name, known = session_name(), store().sessions
     if (found := known.get(name)) is not None:
         return found
-    new = Session(visitor=st.context.headers.get(VISITOR_HEADER, "") if hosting.is_hosted() else "")
+    headers = st.context.headers if hosting.is_hosted() else {}
+    new = Session(visitor=headers.get(VISITOR_HEADER, ""), owner=headers.get(OWNER_HEADER, ""))
     return known.setdefault(name, new)
 
 

@@ -11,7 +11,7 @@ import torch
 import rauq
 from pages.ui.host import hosting, jobs, models
 from pages.ui.host.hosting import ModelChoice
-from pages.ui.host.jobs import Request
+from pages.ui.host.request import Request
 from pages.ui.host.store import store
 from rauq.arguments import Sampling
 from rauq.errors import InvalidInput, NonFiniteLogits, OutOfMemory

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pages.ui.host import models
+from pages.ui.host import jobs, models
 from pages.ui.host.hosting import ModelChoice
-from pages.ui.host.jobs import Request
+from pages.ui.host.request import Request
 from pages.ui.inspect import form
 from pages.ui.inspect.form import EXAMPLES
 from pages.ui.shared import state, url_state
@@ -40,6 +40,35 @@ def test_a_pasted_answer_is_scored(open_app):
     assert shown.answer == " Nowhere."
     assert shown.stop_reason == "given"
     assert "as given" in views(page)["source"]
+
+
+MARKED = "<document>Kyoto is in Japan.</document> Q: In which country is Kyoto? A:"
+
+
+@pytest.mark.parametrize("answer", ["", " Japan."])
+def test_what_an_answer_attends_to_is_captured_where_the_prompt_marks_its_parts(answer, open_app):
+    page = choose(open_app(), state.TASK, "paste") if answer else open_app()
+    written(page, prompt=MARKED, **({"answer": answer} if answer else {"max_new_tokens": 3}))
+    page = finished(page.button(key="run").click().run())
+    assert not page.exception
+    shown = shown_trace(page)
+    assert [part.name for part in shown.prompt_parts] == ["document"]
+    assert shown.extras["part_shares"].shape[2:] == (len(shown.pieces), 4)
+    page.session_state["folded_Figures"] = True
+    assert "Attention by part of the prompt" in [header.value for header in page.run().header]
+
+
+@pytest.mark.parametrize("prompt", ["What does <document> mean in XML?", "Is </document><document> right?"])
+def test_a_prompt_that_only_mentions_a_marker_is_answered_as_any_other(prompt, open_app):
+    page = finished(written(open_app(), prompt=prompt, max_new_tokens=2).button(key="run").click().run())
+    assert not page.exception
+    assert not shown_trace(page).extras
+
+
+def test_shares_that_would_make_a_file_too_large_are_left_out(open_app, monkeypatch):
+    monkeypatch.setattr(jobs, "LARGEST_UPLOADED_EXTRAS", 1000)
+    page = finished(written(open_app(), prompt=MARKED, max_new_tokens=3).button(key="run").click().run())
+    assert not shown_trace(page).extras
 
 
 def test_a_pasted_answer_without_a_space_can_be_given_one(open_app):

@@ -11,7 +11,7 @@ import pytest
 import rauq
 from pages.ui.host import models
 from pages.ui.host.hosting import ModelChoice
-from pages.ui.host.jobs import Request
+from pages.ui.host.request import Request
 from pages.ui.host.store import Loaded, store
 from rauq.errors import InvalidInput, OutOfMemory
 from tests.architectures import save_tiny

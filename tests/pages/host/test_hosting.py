@@ -10,9 +10,9 @@ from streamlit.testing.v1 import AppTest
 import rauq
 from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.manifest import MOST_EXAMPLES, MOST_SAMPLES
-from pages.ui.host import hosting, jobs, models, session_runs
+from pages.ui.host import hosting, models, session_runs
 from pages.ui.host.hosting import HOST, OWN, Limits, ModelChoice
-from pages.ui.host.jobs import Branch, Request
+from pages.ui.host.request import Branch, Request, check_answer
 from pages.ui.host.store import store
 from pages.ui.inspect import form
 from pages.ui.shared import state
@@ -101,7 +101,7 @@ def test_without_a_host_only_the_general_limits_hold(monkeypatch):
     monkeypatch.setenv(hosting.HOSTED_VARIABLE, "")
     assert (OWN.rows, OWN.samples) == (MOST_EXAMPLES, MOST_SAMPLES)
     hosting.check_model(ModelChoice(name="/any/folder", device="cuda", kind="instruct"))
-    jobs.check_answer(Request(model=ATLAS, prompt=LONG * 100, answer=LONG))
+    check_answer(Request(model=ATLAS, prompt=LONG * 100, answer=LONG))
     assert session_runs.runs_folder() == Path(os.environ[FOLDER_VARIABLE])
     assert all(getattr(HOST, name) <= getattr(OWN, name) for name in Limits.__dataclass_fields__)
 
@@ -148,7 +148,7 @@ def test_a_request_beyond_a_limit_is_refused_at_once(asked, says):
 
 @pytest.mark.usefixtures("nothing_is_read")
 def test_the_tokens_of_a_prompt_that_is_too_long_are_not_counted():
-    assert "4,001 characters of prompt" in str(form._counted(Request(model=ATLAS, prompt=LONG)))
+    assert "4,001 characters of prompt" in str(form._counted(Request(model=ATLAS, prompt=LONG), None))
 
 
 def test_the_form_offers_the_list_and_says_the_limits(open_app, monkeypatch):

@@ -1,5 +1,6 @@
 """Generation in the background: one at a time, can be stopped, and reports every failure."""
 
+import math
 import re
 import threading
 from collections import UserDict
@@ -16,7 +17,9 @@ from pages.ui.compare import answers
 from pages.ui.evidence import check
 from pages.ui.host import hosting, jobs, models
 from pages.ui.host.hosting import Busy, ModelChoice
-from pages.ui.host.jobs import Job, Request
+from pages.ui.host.jobs import Job
+from pages.ui.host.queueing.queue import Queue
+from pages.ui.host.request import Request
 from pages.ui.host.store import JobRegistry, Loaded, store
 from pages.ui.inspect import form
 from pages.ui.shared import state, url_state
@@ -40,6 +43,10 @@ class SlowModel:
         self.kind, self.runs_alone = "base", True  # a host answers each prompt alone
         self.engine = SimpleNamespace(about=make_trace().engine)
         self.tokens = SimpleNamespace(tokenizer=SimpleNamespace(chat_template=None))
+        self.context_length = None
+
+    def encode(self, prompt, **_options):
+        return SimpleNamespace(ids=tuple(prompt.split()), notes=())
 
     def generate(self, prompt, *, on_token, on_progress, cancel, **_limits):
         self.prompts.append(prompt)
@@ -114,7 +121,7 @@ def test_tokens_arrive_while_the_job_is_live(slow):
     assert job.so_far is None
 
 
-def test_the_answer_so_far_is_taken_at_most_five_times_a_second_and_in_a_tenth_of_the_time(monkeypatch):
+def test_the_answer_so_far_is_taken_at_most_thirty_times_a_second_and_in_a_tenth_of_the_time(monkeypatch):
     now, taken, job = [100.0], [], Job(REQUEST)
     monkeypatch.setattr(jobs.time, "monotonic", lambda: now[0])
 
@@ -127,17 +134,17 @@ def test_the_answer_so_far_is_taken_at_most_five_times_a_second_and_in_a_tenth_o
         jobs._note_progress(job, lambda: so_far(seconds), share=0.1)
 
     note(0.001)
-    now[0] = 100.19
+    now[0] = 100.03
     note(0.001)
     assert taken == [100.0]
-    now[0] = 100.21
+    now[0] = 100.04
     note(0.5)
+    now[0] = 105.5
+    note(0.001)
+    assert taken == [100.0, 100.04]
     now[0] = 105.6
     note(0.001)
-    assert taken == [100.0, 100.21]
-    now[0] = 105.8
-    note(0.001)
-    assert taken == [100.0, 100.21, 105.8]
+    assert taken == [100.0, 100.04, 105.6]
 
 
 def test_stop_keeps_what_there_is(slow):
@@ -331,6 +338,17 @@ def test_a_failure_is_reported(error, slow, monkeypatch, caplog):
     assert len(caplog.records) == (not isinstance(error, InvalidInput))
 
 
+def test_a_wait_is_not_known_before_a_turn_has_ended(monkeypatch):
+    queue, first, second = Queue(), Job(REQUEST), Job(REQUEST)
+    with queue.turn(threading.Event(), "a", first):
+        queue._join("b", second)
+        assert math.isnan(jobs._seconds_until(second, queue, queue.line()))
+        queue.pace.note([first.work], 1.0)
+        assert 0 < jobs._seconds_until(second, queue, queue.line()) <= 1
+        monkeypatch.setattr(jobs.time, "monotonic", lambda: queue.running.begun + 100)
+        assert jobs._seconds_until(second, queue, queue.line()) == 0
+
+
 def test_a_lone_surrogate_is_refused():
     job = ended(started(Request(model=ModelChoice(), prompt="a\ud800b")))
     assert isinstance(job.error, InvalidInput)
@@ -355,6 +373,10 @@ def test_a_job_whose_thread_cannot_start_leaves_its_place(slow, monkeypatch):
 def test_where_there_are_many_jobs_each_polls_less_often(monkeypatch):
     waiting, growing = Job(REQUEST), Job(REQUEST, waiting=False)
     monkeypatch.setattr(store().jobs, "jobs", dict.fromkeys(range(1), "visitor"))
+    assert (jobs.poll_seconds(growing), jobs.poll_seconds(waiting)) == (0.05, 0.5)
+    monkeypatch.setitem(store().speeds, REQUEST.model, 3.0)  # tokens a second
+    assert jobs.poll_seconds(growing) == 0.2
+    monkeypatch.setattr(store().jobs, "jobs", dict.fromkeys(range(2), "visitor"))
     assert (jobs.poll_seconds(growing), jobs.poll_seconds(waiting)) == (0.2, 0.5)
     monkeypatch.setattr(store().jobs, "jobs", dict.fromkeys(range(20), "visitor"))
     assert (jobs.poll_seconds(growing), jobs.poll_seconds(waiting)) == (2.0, 5.0)

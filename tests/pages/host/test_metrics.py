@@ -12,8 +12,9 @@ import uvicorn
 from starlette.datastructures import Headers
 
 from benchmarks.support.server import hosting
-from pages.ui.host import guard, metrics, server
-from pages.ui.host.guard import OWN_METRICS, Rules
+from pages.ui.host import metrics, server
+from pages.ui.host.guarding import guard
+from pages.ui.host.guarding.guard import OWN_METRICS, Rules
 from pages.ui.host.hosting import Busy
 from pages.ui.host.metrics import Counts, Now, prometheus
 from pages.ui.host.store import JobRegistry, store

@@ -10,7 +10,7 @@ import hmac
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -27,7 +27,9 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import get_instance
 
 from pages.ui.host import hosting, metrics
-from pages.ui.host.store import VISITOR_HEADER, store
+from pages.ui.host.guarding import owners
+from pages.ui.host.guarding.rates import RateLimit, RateLimits, ServerTime, SessionTime
+from pages.ui.host.store import OWNER_HEADER, VISITOR_HEADER, store
 from rauq.errors import InvalidInput
 from rauq.labels import size
 from rauq.trace.file import LARGEST_UPLOAD
@@ -62,107 +64,6 @@ def _read(content: bytes) -> BackMsg:
         return BackMsg()
 
 
-# Shares of the server's time, and seconds of it at once: a page takes 0.05 s, the heaviest ones take 1 s.
-SESSION_SHARE, SESSION_AT_ONCE = 0.15, 1.0
-VISITOR_SHARE, VISITOR_AT_ONCE = 0.25, 2.0  # a class behind one address: five clicks a second, and 40 at once
-_LATELY = 10.0  # seconds for which a visitor counts as using the app
-_INTERRUPTED = 0.05  # seconds that a script is assumed to continue after it was interrupted
-_LOOK = 0.05  # seconds between two looks whether a script has ended
-
-
-@dataclass(eq=False, kw_only=True)
-class RateLimit:
-    """At most `rate` per second on average, and `at_once` in a burst; `used` is what counts against the burst now."""
-
-    rate: float
-    at_once: float
-    used: float = 0.0
-    checked: float = 0.0
-
-    def wait(self, amount: float = 0.0) -> float:
-        """Count an amount, and return the seconds until it may be taken."""
-        now = time.monotonic()
-        self.used = max(0.0, self.used - (now - self.checked) * self.rate) + amount
-        self.checked = now
-        return max(0.0, (self.used - self.at_once) / self.rate)
-
-
-@dataclass(eq=False, kw_only=True)
-class RateLimits:
-    """The same limit for each visitor."""
-
-    rate: float
-    at_once: float
-    known: dict[str, RateLimit] = field(default_factory=dict)
-
-    def of(self, visitor: str) -> RateLimit:
-        """Return the limit of a visitor; those that have used nothing lately are forgotten."""
-        self.known = {name: limit for name, limit in self.known.items() if limit.wait() or limit.used}
-        return self.known.setdefault(visitor, RateLimit(rate=self.rate, at_once=self.at_once))
-
-
-@dataclass(eq=False)
-class ServerTime:
-    """The server's time for scripts: scripts that run at the same time have equal parts of it.
-
-    `clock`: the time that a script would have had if it had run from the start. `lately`: when each visitor's last
-    script began or ended.
-    """
-
-    clock: float = 0.0
-    told: float = 0.0
-    running: int = 0
-    visitors: RateLimits = field(default_factory=lambda: RateLimits(rate=VISITOR_SHARE, at_once=VISITOR_AT_ONCE))
-    lately: dict[str, float] = field(default_factory=dict)
-
-    def change(self, by: int, visitor: str) -> float:
-        """Note that a script of a visitor began or ended, or neither, and return the clock."""
-        now = time.monotonic()
-        self.clock += (now - self.told) / max(1, self.running)
-        self.told, self.running = now, self.running + by
-        self.lately = {name: when for name, when in self.lately.items() if when > now - _LATELY} | {visitor: now}
-        return self.clock
-
-    def is_shared(self, visitor: str) -> bool:
-        """Return whether others use the app."""
-        limit = time.monotonic() - _LATELY
-        return any(when > limit for name, when in self.lately.items() if name != visitor)
-
-
-@dataclass(eq=False)
-class SessionTime:
-    """The server's time that one session takes; `begun`: the clock when its script began, if one runs."""
-
-    server: ServerTime
-    visitor: str
-    limit: RateLimit = field(default_factory=lambda: RateLimit(rate=SESSION_SHARE, at_once=SESSION_AT_ONCE))
-    begun: float | None = None
-
-    def begin(self) -> None:
-        """Note that a script began; it interrupts the one before."""
-        if self.begun is not None:
-            self.end()
-            self._take(_INTERRUPTED)
-        self.begun = self.server.change(1, self.visitor)
-
-    def end(self) -> None:
-        """Note that the script has ended, if one runs."""
-        if self.begun is not None:
-            self._take(self.server.change(-1, self.visitor) - self.begun)
-            self.begun = None
-
-    def wait(self) -> float:
-        """Return the seconds until the session may run its next script; call this again after that time."""
-        seconds = max(self.limit.wait(), self.server.visitors.of(self.visitor).wait())
-        if not seconds or not self.server.is_shared(self.visitor):
-            return 0.0
-        return _LOOK if self.begun is not None else min(seconds, 1.0)
-
-    def _take(self, seconds: float) -> None:
-        self.limit.wait(seconds)
-        self.server.visitors.of(self.visitor).wait(seconds)
-
-
 _RATE, _BURST = 20.0, 100.0  # messages a second, and at once
 _UPLOAD_RATE = 4 * 2**20  # bytes of a visitor in a second, after those that it may have here at once
 _LEAST_UPLOAD = 2**20  # bytes that an upload counts at least, even if it is refused
@@ -172,6 +73,7 @@ _HEALTH, _METRICS = "/_stcore/health", "/_stcore/metrics"
 OWN_METRICS = "/metrics"
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")  # a proxy on this machine is no operator
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)")
+_NO_NAMES = "/_stcore/upload_file"  # the name of a session is a secret
 _LEAST_FILE = 2**20  # bytes that any file counts as, so that there are not too many of them
 _RELOADS = 10  # times as many sessions as may be connected at once may come and go within some minutes
 
@@ -264,20 +166,24 @@ class Guard:
             return
         headers = Headers(scope=scope)
         visitor = visitor_of(scope, headers, self.rules)
-        scope = {**scope, "headers": _with_visitor(scope, visitor)}
+        owner = owners.owner_of(headers, visitor)
+        scope = {**scope, "headers": _with_names(scope, {VISITOR_HEADER: visitor, OWNER_HEADER: owner})}
         if scope["type"] == "websocket":
+            scope["headers"] = owners.without_others(scope["headers"], owner)
             await self._session(scope, receive, send, visitor=visitor, refused=bool(self._refusal(scope, headers)))
         else:
             await self._request(scope, receive, _noted(scope, send, visitor), visitor=visitor)
 
     async def _request(self, scope: "Scope", receive: "Receive", send: "Send", *, visitor: str) -> None:
         headers = Headers(scope=scope)
+        opens_page = scope["method"] == "GET" and "text/html" in headers.get("accept", "")
+        send = self._framed(send, gives_cookie=opens_page and not owners.has_cookie(headers))
         if own := self._own_answer(scope, headers):
             await own(scope, receive, send)
         elif (found := _UPLOAD.search(scope["path"])) and scope["method"] in {"PUT", "POST"}:
-            await self._upload(scope, receive, self._framed(send), visitor=visitor, file=found.groups())
+            await self._upload(scope, receive, send, visitor=visitor, file=found.groups())
         else:
-            await self.app(scope, receive, self._framed(send))
+            await self.app(scope, receive, send)
 
     def _own_answer(self, scope: "Scope", headers: Headers) -> PlainTextResponse | None:
         """What the guard answers itself: metrics, refusals, and that the host is stopping."""
@@ -285,6 +191,8 @@ class Guard:
             return self._metrics(headers, scope)
         if reason := self._refusal(scope, headers):
             return PlainTextResponse(reason, status_code=400)
+        if (upload := _UPLOAD.search(scope["path"])) and not owners.owns(headers.get(OWNER_HEADER, ""), upload[1]):
+            return PlainTextResponse("This session is not yours. Load the page again.", status_code=404)
         if scope["path"].endswith(_METRICS):
             return PlainTextResponse("Not found", status_code=404)
         if scope["path"].endswith(_HEALTH) and store().jobs.stopping:
@@ -364,10 +272,13 @@ class Guard:
 
         return counted
 
-    def _framed(self, send: "Send") -> "Send":
+    def _framed(self, send: "Send", *, gives_cookie: bool) -> "Send":
         async def framed(message: "Message") -> None:
             if message["type"] == "http.response.start":
                 self._secure(message)
+                if gives_cookie:  # also with 304, which a browser gets that has the page already
+                    cookie = owners.new_cookie(in_frames=self.rules.frames != "'none'")
+                    MutableHeaders(scope=message).append("Set-Cookie", cookie)
             await send(message)
 
         return framed
@@ -429,7 +340,7 @@ def _noted(scope: "Scope", send: "Send", visitor: str) -> "Send":
                 metrics.log(
                     "request",
                     method=scope["method"],
-                    path=path,
+                    path=_UPLOAD.sub(_NO_NAMES, path),
                     status=message["status"],
                     seconds=seconds,
                     visitor=visitor,
@@ -480,9 +391,10 @@ def visitor_of(scope: "Scope", headers: Headers, rules: Rules) -> str:
     return str(found)
 
 
-def _with_visitor(scope: "Scope", visitor: str) -> list[tuple[bytes, bytes]]:
-    name = VISITOR_HEADER.lower().encode()
-    return [*((key, value) for key, value in scope["headers"] if key != name), (name, visitor.encode("latin-1"))]
+def _with_names(scope: "Scope", names: Mapping[str, str]) -> list[owners.Header]:
+    """Return the headers of a request with those that the guard alone writes."""
+    written = {name.lower().encode(): value.encode("latin-1") for name, value in names.items()}
+    return [*((key, value) for key, value in scope["headers"] if key not in written), *written.items()]
 
 
 def _name(host: str) -> str:

@@ -1,0 +1,104 @@
+"""What one session and one visitor may take at a time: messages, bytes, and time of the server that others share."""
+
+import time
+from dataclasses import dataclass, field
+
+# Shares of the server's time, and seconds of it at once: a page takes 0.05 s, the heaviest ones take 1 s.
+SESSION_SHARE, SESSION_AT_ONCE = 0.15, 1.0
+VISITOR_SHARE, VISITOR_AT_ONCE = 0.25, 2.0  # a class behind one address: five clicks a second, and 40 at once
+_LATELY = 10.0  # seconds for which a visitor counts as using the app
+_INTERRUPTED = 0.05  # seconds that a script is assumed to continue after it was interrupted
+_LOOK = 0.05  # seconds between two looks whether a script has ended
+
+
+@dataclass(eq=False, kw_only=True)
+class RateLimit:
+    """At most `rate` per second on average, and `at_once` in a burst; `used` is what counts against the burst now."""
+
+    rate: float
+    at_once: float
+    used: float = 0.0
+    checked: float = 0.0
+
+    def wait(self, amount: float = 0.0) -> float:
+        """Count an amount, and return the seconds until it may be taken."""
+        now = time.monotonic()
+        self.used = max(0.0, self.used - (now - self.checked) * self.rate) + amount
+        self.checked = now
+        return max(0.0, (self.used - self.at_once) / self.rate)
+
+
+@dataclass(eq=False, kw_only=True)
+class RateLimits:
+    """The same limit for each visitor."""
+
+    rate: float
+    at_once: float
+    known: dict[str, RateLimit] = field(default_factory=dict)
+
+    def of(self, visitor: str) -> RateLimit:
+        """Return the limit of a visitor; those that have used nothing lately are forgotten."""
+        self.known = {name: limit for name, limit in self.known.items() if limit.wait() or limit.used}
+        return self.known.setdefault(visitor, RateLimit(rate=self.rate, at_once=self.at_once))
+
+
+@dataclass(eq=False)
+class ServerTime:
+    """The server's time for scripts: scripts that run at the same time have equal parts of it.
+
+    `clock`: the time that a script would have had if it had run from the start. `lately`: when each visitor's last
+    script began or ended.
+    """
+
+    clock: float = 0.0
+    told: float = 0.0
+    running: int = 0
+    visitors: RateLimits = field(default_factory=lambda: RateLimits(rate=VISITOR_SHARE, at_once=VISITOR_AT_ONCE))
+    lately: dict[str, float] = field(default_factory=dict)
+
+    def change(self, by: int, visitor: str) -> float:
+        """Note that a script of a visitor began or ended, or neither, and return the clock."""
+        now = time.monotonic()
+        self.clock += (now - self.told) / max(1, self.running)
+        self.told, self.running = now, self.running + by
+        self.lately = {name: when for name, when in self.lately.items() if when > now - _LATELY} | {visitor: now}
+        return self.clock
+
+    def is_shared(self, visitor: str) -> bool:
+        """Return whether others use the app."""
+        limit = time.monotonic() - _LATELY
+        return any(when > limit for name, when in self.lately.items() if name != visitor)
+
+
+@dataclass(eq=False)
+class SessionTime:
+    """The server's time that one session takes; `begun`: the clock when its script began, if one runs."""
+
+    server: ServerTime
+    visitor: str
+    limit: RateLimit = field(default_factory=lambda: RateLimit(rate=SESSION_SHARE, at_once=SESSION_AT_ONCE))
+    begun: float | None = None
+
+    def begin(self) -> None:
+        """Note that a script began; it interrupts the one before."""
+        if self.begun is not None:
+            self.end()
+            self._take(_INTERRUPTED)
+        self.begun = self.server.change(1, self.visitor)
+
+    def end(self) -> None:
+        """Note that the script has ended, if one runs."""
+        if self.begun is not None:
+            self._take(self.server.change(-1, self.visitor) - self.begun)
+            self.begun = None
+
+    def wait(self) -> float:
+        """Return the seconds until the session may run its next script; call this again after that time."""
+        seconds = max(self.limit.wait(), self.server.visitors.of(self.visitor).wait())
+        if not seconds or not self.server.is_shared(self.visitor):
+            return 0.0
+        return _LOOK if self.begun is not None else min(seconds, 1.0)
+
+    def _take(self, seconds: float) -> None:
+        self.limit.wait(seconds)
+        self.server.visitors.of(self.visitor).wait(seconds)

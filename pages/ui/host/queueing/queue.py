@@ -1,0 +1,150 @@
+"""The queue of a model: visitors take turns, and one turn may answer several."""
+
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from pages.ui.host.queueing.pace import Pace
+from rauq.errors import Stopped
+
+_POLL_SECONDS = 0.1  # seconds between checks whether a waiting job was stopped
+
+
+@dataclass(eq=False)
+class Place:
+    """A place in a queue, of a visitor's job.
+
+    Once it is `taken`, another job, which has its turn, does the `work` of this one too; then the place is `done`.
+    `begun`: when its turn began, by `time.monotonic`; `along`: the places whose work is done in it.
+    """
+
+    visitor: str
+    round: int
+    work: Any = None
+    taken: bool = False
+    begun: float = math.nan
+    along: Sequence["Place"] = ()
+    done: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def order(self) -> tuple[bool, int]:
+        """What orders the queue: those whose visitor has left come last."""
+        return self.work is not None and self.work.absent, self.round
+
+
+# Ours, because a process with a ThreadPoolExecutor(1) cannot exit during a generation, nor see whether one waits.
+@dataclass(eq=False)
+class Queue:
+    """The jobs that wait for a model, and the one that has it.
+
+    Visitors take turns: in each round every visitor has one job at most, so a new visitor waits for one answer at most
+    of each of those before, or for a batch of answers. Within a round, and among the jobs of one visitor, the order is
+    that of arrival. Jobs whose visitor has left come last.
+    """
+
+    moved: threading.Condition = field(default_factory=threading.Condition)
+    running: Place | None = None
+    waiting: list[Place] = field(default_factory=list)
+    round: int = 0
+    last: Counter[str] = field(default_factory=Counter)
+    pace: Pace = field(default_factory=Pace)
+
+    @property
+    def length(self) -> int:
+        """How many jobs wait or run, without those that were taken along."""
+        return len(self.waiting) + (self.running is not None)
+
+    @contextmanager
+    def turn(self, cancel: threading.Event, visitor: str, work: object = None) -> Iterator[bool]:
+        """Wait for a turn of this visitor and hold it in the body: True.
+
+        False: another job took the `work` along and has ended, with or without an answer to it.
+
+        Raises:
+            Stopped: cancelled while waiting.
+        """
+        place = self._join(visitor, work)
+        try:
+            with self.moved:
+                while not place.taken and not cancel.is_set() and not self._is_next(place):
+                    self.moved.wait(_POLL_SECONDS)
+                if not place.taken:
+                    raise_if_stopped(cancel)
+                    self._start(place)
+            if place.taken:
+                place.done.wait()
+            yield not place.taken
+        finally:
+            self._leave(place)
+
+    @contextmanager
+    def taking_along(self, fits: Callable[[Any], bool], most: int) -> Iterator[list[Place]]:
+        """Take the places of at most so many waiting jobs whose work fits, in the order of their turns.
+
+        The body does their work.
+        """
+        with self.moved:
+            places = list(islice((place for place in self._in_order() if fits(place.work)), most))
+            for place in places:
+                place.taken = True
+                self.waiting.remove(place)
+            if self.running is not None:
+                self.running.along = places
+            self.moved.notify_all()
+        try:
+            yield places
+        finally:
+            for place in places:
+                place.done.set()
+
+    def line(self, newcomer: str | None = None, work: object = None) -> list[Place]:
+        """Return the places that wait, in the order of their turns; with that which a newcomer's `work` would have."""
+        with self.moved:
+            return self._in_order([] if newcomer is None else [self._place(newcomer, work)])
+
+    def _in_order(self, others: Sequence[Place] = ()) -> list[Place]:
+        return sorted([*self.waiting, *others], key=lambda place: place.order)
+
+    def _place(self, visitor: str, work: object) -> Place:
+        return Place(visitor, max(self.round, self.last[visitor] + 1), work)
+
+    def _join(self, visitor: str, work: object = None) -> Place:
+        with self.moved:
+            place = self._place(visitor, work)
+            self.last[visitor] = place.round
+            self.waiting.append(place)
+            self.moved.notify_all()
+            return place
+
+    def _is_next(self, place: Place) -> bool:
+        return self.running is None and min(self.waiting, key=lambda waiting: waiting.order) is place
+
+    def _start(self, place: Place) -> None:
+        self.waiting.remove(place)
+        self.running, self.round, place.begun = place, place.round, time.monotonic()
+        self.last = Counter({visitor: last for visitor, last in self.last.items() if last >= self.round})
+
+    def _leave(self, place: Place) -> None:
+        with self.moved:
+            if self.running is place:
+                self.running = None
+            elif not place.taken:
+                self.waiting.remove(place)
+            self.moved.notify_all()
+
+
+def raise_if_stopped(cancel: threading.Event) -> None:
+    """Raise if cancelled.
+
+    Raises:
+        Stopped: cancelled.
+    """
+    if cancel.is_set():
+        message = "Stopped before the first token."
+        raise Stopped(message)

@@ -1,0 +1,104 @@
+"""What a user asks of a model: an answer to generate or to score, or a branch of an answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pages.ui.host import hosting
+from pages.ui.host.hosting import ModelChoice
+from rauq.arguments import Sampling
+from rauq.errors import InvalidInput
+from rauq.trace.file import LARGEST_UPLOADED_EXTRAS
+from rauq.trace.messages import Message, TemplateOptions
+from rauq.trace.prompt_parts import column_names
+from rauq.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from rauq.model.language_model import LanguageModel
+
+_PARTS = ("system", "document", "question")  # markers in a prompt, such as <document> and </document>
+_SINGLE = 4  # bytes of a float32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Branch:
+    """Another continuation of an answer from token `token` on, which is replaced by a token id or a text."""
+
+    origin: Trace
+    token: int
+    instead: int | str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the user asked for: an answer to generate, or one to score (`answer`), or one that branches off another.
+
+    `context` are the messages before the prompt, `template_options` variables of the chat template. `sampling=None` is
+    greedy. `stop`: a text that ends the answer; "" for the model's usual one, None for no text at all. `end`: whether
+    the end token is appended to `answer`; None: for an instruct model.
+    """
+
+    model: ModelChoice
+    prompt: str
+    answer: str | None = None
+    branch: Branch | None = None
+    max_new_tokens: int = 128
+    context: tuple[Message, ...] = ()
+    template_options: TemplateOptions = field(default_factory=dict)
+    sampling: Sampling | None = None
+    stop: str | None = ""
+    end: bool | None = None
+
+    @property
+    def conversation(self) -> str | Sequence[Message]:
+        """Return the prompt for the library: a text, or messages if there is context.
+
+        Raises:
+            InvalidInput: the prompt cannot be a message.
+        """
+        if self.branch is not None and self.branch.origin.messages:
+            return self.branch.origin.messages
+        return (*self.context, Message(role="user", content=self.prompt)) if self.context else self.prompt
+
+
+def branch_request(branch: Branch, model: ModelChoice, max_new_tokens: int) -> Request:
+    """Return the request for a branch, with the prompt and the conversation of its origin."""
+    origin = branch.origin
+    return Request(
+        model=model,
+        prompt=origin.prompt,
+        context=origin.messages[:-1],
+        template_options=origin.template_options,
+        branch=branch,
+        max_new_tokens=max_new_tokens,
+    )
+
+
+def check_answer(request: Request) -> None:
+    """Check that a request for one answer keeps the limits.
+
+    Raises:
+        InvalidInput: its prompt or an answer is too long, or it asks for too many tokens.
+    """
+    branch = request.branch
+    answers = [request.answer, *([branch.origin.answer, branch.instead] if branch else [])]
+    hosting.check_text("prompt", "".join([*(message.text for message in request.context), request.prompt]))
+    hosting.check_text("template options", "".join(map(str, request.template_options.values())))
+    hosting.check_text("stop", request.stop or "")
+    for answer in answers:
+        hosting.check_text("answer", answer if isinstance(answer, str) else "")
+    hosting.check_number("new tokens", request.max_new_tokens, hosting.limits().new_tokens)
+
+
+def shares(lm: "LanguageModel", request: Request, num_tokens: int) -> dict[str, Any]:
+    """Ask for the shares of attention where the prompt marks its parts, and so many tokens make no file too large."""
+    text = "".join([*(message.text for message in request.context), request.prompt])
+    names = tuple(name for name in _PARTS if f"<{name}>" in text)
+    if not names:
+        return {}
+    try:
+        parts = lm.encode(request.conversation, template_options=request.template_options, prompt_parts=names).parts
+    except InvalidInput:  # a text that looks like a marker and is none
+        return {}
+    size = _SINGLE * len(lm.layers) * lm.num_heads * num_tokens * len(column_names(parts))
+    return {"extras": ("part_shares",), "prompt_parts": names} if size <= LARGEST_UPLOADED_EXTRAS else {}

@@ -1,0 +1,111 @@
+"""What one session and one visitor may take at a time, by the clock of the test."""
+
+import pytest
+
+from pages.ui.host.guarding import rates
+from pages.ui.host.guarding.rates import (
+    SESSION_AT_ONCE,
+    SESSION_SHARE,
+    VISITOR_AT_ONCE,
+    RateLimit,
+    RateLimits,
+    ServerTime,
+    SessionTime,
+)
+
+
+class Clock:
+    now = 100.0
+
+    def monotonic(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(rates, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def server_time():
+    return ServerTime()
+
+
+def run(clock, *sessions, seconds):
+    for one in sessions:
+        one.begin()
+    clock.now += seconds
+    for one in sessions:
+        one.end()
+
+
+def test_a_pace_allows_so_much_at_once_and_then_so_much_a_second(clock):
+    limit = RateLimit(rate=2, at_once=10)
+    assert limit.wait(10) == 0
+    assert limit.wait(4) == 2
+    clock.now += 2
+    assert limit.wait() == 0
+    clock.now += 100
+    assert limit.wait(10) == 0  # what was not used is not saved
+
+
+def test_each_visitor_has_a_pace_which_is_forgotten_once_nothing_is_used(clock):
+    visitors = RateLimits(rate=1, at_once=1)
+    visitors.of("one").wait(3)
+    assert visitors.of("another").wait(1) == 0
+    assert visitors.of("one").wait() == 2
+    clock.now += 10
+    visitors.of("another")
+    assert set(visitors.known) == {"another"}
+
+
+def test_a_session_that_takes_more_than_its_share_waits_while_others_use_the_app(clock, server_time):
+    greedy, other = SessionTime(server_time, "greedy"), SessionTime(server_time, "other")
+    run(clock, other, seconds=0.1)
+    run(clock, greedy, seconds=SESSION_AT_ONCE + 0.9)
+    assert greedy.wait() > 0
+    assert other.wait() == 0
+    clock.now += 1 / SESSION_SHARE
+    run(clock, other, seconds=0.1)
+    assert greedy.wait() == 0
+
+
+def test_an_only_visitor_never_waits(clock, server_time):
+    alone = SessionTime(server_time, "alone")
+    run(clock, alone, seconds=100)
+    assert alone.wait() == 0
+
+
+def test_the_sessions_of_a_visitor_share_one_share(clock, server_time):
+    many = [SessionTime(server_time, "greedy") for _ in range(10)]
+    for one in many:
+        run(clock, one, seconds=VISITOR_AT_ONCE / 5)
+    run(clock, SessionTime(server_time, "other"), seconds=0.1)
+    fresh = SessionTime(server_time, "greedy")
+    assert fresh.wait() > 0
+    assert SessionTime(server_time, "other").wait() == 0
+
+
+def test_scripts_that_run_at_once_have_equal_parts_of_the_time(clock, server_time):
+    both = [SessionTime(server_time, name) for name in ("one", "another")]
+    run(clock, *both, seconds=4)
+    assert [one.limit.used for one in both] == pytest.approx([2, 2])
+
+
+def test_scripts_that_were_interrupted_count_and_no_session_that_waits_interrupts_its_own(clock, server_time):
+    greedy, other = SessionTime(server_time, "greedy"), SessionTime(server_time, "other")
+    run(clock, other, seconds=0.1)
+    for _ in range(int(SESSION_AT_ONCE / rates._INTERRUPTED) + 2):
+        greedy.begin()
+    assert greedy.wait() == rates._LOOK
+    greedy.end()
+    assert greedy.wait() > 0
+
+
+def test_a_script_that_ends_twice_is_counted_once(clock, server_time):
+    one = SessionTime(server_time, "one")
+    run(clock, one, seconds=1)
+    one.end()
+    assert (one.limit.used, server_time.running) == (1, 0)
