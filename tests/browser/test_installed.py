@@ -107,9 +107,11 @@ def environment():
 
 
 def ran(python, folder, *arguments):
-    return subprocess.run(
-        [python, *arguments], cwd=folder, env=environment(), capture_output=True, text=True, check=True
-    ).stdout
+    done = subprocess.run(
+        [python, *arguments], cwd=folder, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return done.stdout
 
 
 @contextmanager

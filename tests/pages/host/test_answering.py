@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.ui.host import jobs, models
+from pages.ui.host import models, request
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.request import Request
 from pages.ui.inspect import form
@@ -66,7 +66,7 @@ def test_a_prompt_that_only_mentions_a_marker_is_answered_as_any_other(prompt, o
 
 
 def test_shares_that_would_make_a_file_too_large_are_left_out(open_app, monkeypatch):
-    monkeypatch.setattr(jobs, "LARGEST_UPLOADED_EXTRAS", 1000)
+    monkeypatch.setattr(request, "LARGEST_UPLOADED_EXTRAS", 1000)
     page = finished(written(open_app(), prompt=MARKED, max_new_tokens=3).button(key="run").click().run())
     assert not shown_trace(page).extras
 

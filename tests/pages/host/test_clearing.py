@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -42,5 +43,6 @@ def test_a_waiting_answer_of_a_session_that_has_left_is_stopped(monkeypatch, fai
     monkeypatch.setattr(leaving, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(server, "get_instance", lambda: SimpleNamespace(is_active_session=is_active_session))
     monkeypatch.setattr(store().jobs, "jobs", {job: ""})
-    asyncio.run(asyncio.wait_for(look(), 60))
+    with ThreadPoolExecutor(1) as thread:  # the test's own thread may hold the event loop of a browser
+        thread.submit(lambda: asyncio.run(asyncio.wait_for(look(), 60))).result()
     assert set(looks) == job.sessions
