@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from analysis.datasets.example import DataSet, Example
     from analysis.datasets.rows import data_set
     from analysis.one_answer.figures import plot
+    from analysis.online.compared import alarm_threshold
     from analysis.runs.library import bundled_folder
     from analysis.runs.opened import Run, open_run
     from analysis.runs.traces import traces_of
@@ -23,6 +24,7 @@ __all__ = [
     "DataSet",
     "Example",
     "Run",
+    "alarm_threshold",
     "bundled_folder",
     "claims_auc",
     "data_set",
@@ -40,6 +42,7 @@ _AT_FIRST_USE = {
     "DataSet": ".datasets.example",
     "Example": ".datasets.example",
     "Run": ".runs.opened",
+    "alarm_threshold": ".online.compared",
     "bundled_folder": ".runs.library",
     "claims_auc": ".tokens.claims",
     "data_set": ".datasets.rows",

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from analysis.evidence.record import Cell, Record, shown
-from analysis.online.curves import OnlineScore
+from analysis.online.curves import NAMES, OnlineScore
 from analysis.online.early import HALFWAY
 from benchmarks.online import CONTROL, WAYS
 from benchmarks.online.alarms import RAUQ, STATED
-from benchmarks.online.names import NAMES
 
 _RUN = "run"
 _SIMPLER: tuple[OnlineScore, ...] = ("mean_entropy", "mean_logprob", "token_entropy", CONTROL)

@@ -78,6 +78,7 @@ def alarms(
     *,
     by_position: bool = False,
     rates: Sequence[float] = RATES,
+    splits: int = SPLITS,
     seed: int = 0,
 ) -> tuple[Alarms, ...]:
     """Alarms by a score of `values` (A, T) at each rate, for answers that count as often as `weights` (1 + B, A) say.
@@ -87,9 +88,10 @@ def alarms(
     """
     before_end = np.arange(values.shape[1]) < curves.lengths[:, None] - 1
     values = np.where(before_end, values, -math.inf)
-    chunks = [weights[start : start + _ROWS] for start in range(0, len(weights), _ROWS)]
-    learned = list(halves(curves.clusters, seed=seed))
-    how = partial(_stopped, curves, values, rates=rates, by_position=by_position)
+    rows = _ROWS if by_position else len(weights)
+    chunks = [weights[start : start + rows] for start in range(0, len(weights), rows)]
+    learned = list(halves(curves.clusters, splits=splits, seed=seed))
+    how = partial(_by_position if by_position else _by_one, curves, values, rates=rates)
     counted = [sum(how(chunk, half) for half in learned) for chunk in chunks]
     shares = _shares(np.concatenate(counted, axis=-1) / len(learned), curves, weights, rates)
     return tuple(
@@ -110,17 +112,22 @@ def _shares(stopped: np.ndarray, curves: Curves, weights: np.ndarray, rates: Seq
 def threshold(peaks: np.ndarray, weights: np.ndarray, rate: float) -> np.ndarray:
     """The lowest thresholds (b,) that at most a share `rate` of further correct answers exceeds.
 
-    `peaks` (b, n) are the highest values of correct answers, which count as often as `weights` (b, n) say. Infinite
-    where they are too few for the rate.
+    `peaks` (b, n), or (1, n) for all of them, are the highest values of correct answers, which count as often as
+    `weights` (b, n) say. Infinite where they are too few for the rate.
     """
     if not peaks.shape[1]:
         return np.full(len(weights), math.inf)
     order = np.argsort(-peaks, axis=-1)
-    ranked, reached = (np.take_along_axis(each, order, axis=-1) for each in (peaks, weights))
-    reached = np.cumsum(reached, axis=-1)
+    reached = np.cumsum(np.take_along_axis(weights, order, axis=-1), axis=-1)
     allowed = _allowed(reached[:, -1], rate)
-    place = (reached < allowed[:, None]).sum(axis=-1)
-    return np.where(allowed >= 1, ranked[np.arange(len(ranked)), place], math.inf)
+    place = (reached < allowed[:, None]).sum(axis=-1, keepdims=True)
+    ranked = np.broadcast_to(np.take_along_axis(peaks, order, axis=-1), reached.shape)
+    return np.where(allowed >= 1, np.take_along_axis(ranked, place, axis=-1)[:, 0], math.inf)
+
+
+def least_correct(rate: float) -> int:
+    """How many correct answers a run needs at least, so that half of them allow two to be stopped."""
+    return math.ceil(2 * (_LEAST_STOPPED / rate - 1))
 
 
 def _allowed(count: np.ndarray, rate: float) -> np.ndarray:
@@ -128,33 +135,48 @@ def _allowed(count: np.ndarray, rate: float) -> np.ndarray:
     return np.floor((count + 1) * rate)
 
 
-def _stopped(
-    curves: Curves,
-    values: np.ndarray,
-    weights: np.ndarray,
-    learned: np.ndarray,
-    *,
-    rates: Sequence[float],
-    by_position: bool,
+def _by_one(
+    curves: Curves, values: np.ndarray, weights: np.ndarray, learned: np.ndarray, *, rates: Sequence[float]
 ) -> np.ndarray:
-    """By thresholds of one half, of the other half: correct and incorrect answers stopped, tokens saved (R, 3, b)."""
-    right, tested = learned & (curves.correct == 1), ~learned & np.isfinite(curves.correct)
-    own, others = values[right], values[tested]
-    levels = _levels(own, others, weights[:, right]) if by_position else (own[None], others[None])
-    peaks = np.broadcast_to(levels[0].max(axis=-1), weights[:, right].shape)
+    """By one threshold of a half, of the other half: correct and incorrect answers stopped, tokens saved (R, 3, b)."""
+    right, tested = _sides(curves, learned)
+    peaks = values[right].max(axis=-1)[None]
+    limits = np.stack([threshold(peaks, weights[:, right], rate) for rate in rates])  # (R, b)
+    different, place = np.unique(limits, return_inverse=True)
+    highest = np.maximum.accumulate(values[tested], axis=-1)
+    places = [np.searchsorted(answer, different, side="right") for answer in highest]
+    tokens = np.reshape(places, (len(highest), len(different)))
+    counts = np.stack([weights[:, tested] @ part for part in _stops(curves, tested, tokens)])  # (3, b, different)
+    return np.moveaxis(counts[:, np.arange(len(weights)), place.reshape(limits.shape)], 0, 1)
+
+
+def _by_position(
+    curves: Curves, values: np.ndarray, weights: np.ndarray, learned: np.ndarray, *, rates: Sequence[float]
+) -> np.ndarray:
+    """The same by a threshold at each position."""
+    right, tested = _sides(curves, learned)
+    own, others = _levels(values[right], values[tested], weights[:, right])
+    peaks, highest = own.max(axis=-1), np.maximum.accumulate(others, axis=-1)
     limits = [threshold(peaks, weights[:, right], rate) for rate in rates]
-    is_correct, lengths = curves.correct[tested] == 1, curves.lengths[tested]
-    return np.stack(
-        [_counts(levels[1] > limit[:, None, None], is_correct, lengths, weights[:, tested]) for limit in limits]
-    )
+    tokens = [(highest <= limit[:, None, None]).sum(axis=-1).T for limit in limits]  # (a, b) each
+    stops = [_stops(curves, tested, each) for each in tokens]
+    return np.array([[np.einsum("ba,ab->b", weights[:, tested], part) for part in parts] for parts in stops])
 
 
-def _counts(above: np.ndarray, is_correct: np.ndarray, lengths: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Correct and incorrect answers that are `above` (b, a, T) a threshold somewhere, and tokens saved (3, b)."""
-    is_stopped = above.any(axis=-1)
-    saved = is_stopped * (lengths - above.argmax(axis=-1) - 1)
-    parts = (is_stopped & is_correct, is_stopped & ~is_correct, saved * ~is_correct)
-    return np.stack([(weights * part).sum(axis=-1) for part in parts])
+def _sides(curves: Curves, learned: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which answers a threshold is learned on, and which it is applied to (A,)."""
+    return learned & (curves.correct == 1), ~learned & np.isfinite(curves.correct)
+
+
+def _stops(curves: Curves, tested: np.ndarray, tokens: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Which correct and which incorrect answers are stopped after so many tokens, and how many tokens are saved (a, b).
+
+    `tokens` (a, b) are those from the first on at which the score has not been above a threshold.
+    """
+    lengths, is_correct = curves.lengths[tested][:, None], (curves.correct[tested] == 1)[:, None]
+    is_stopped = tokens < lengths
+    saved = np.where(is_stopped & ~is_correct, lengths - tokens - 1, 0)
+    return (is_stopped & is_correct).astype(float), (is_stopped & ~is_correct).astype(float), saved.astype(float)
 
 
 def _levels(own: np.ndarray, others: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,18 +1,19 @@
 """What is known of each answer of a run after each of its tokens, by several scores."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
 from typing import Literal, get_args
 
 import numpy as np
 
-from analysis.runs.attention import means
+from analysis.runs.attention import batch, means
 from analysis.runs.opened import Run
-from analysis.runs.traces import traces_of
-from rauq.scoring.algorithm import log_of, select_heads
-from rauq.scoring.online import partial_scores
-from rauq.scoring.settings import Settings
-from rauq.trace.trace import Trace
+from rauq.scoring.algorithm import head_weights, log_of, select_heads
+from rauq.scoring.online import online_states
+from rauq.scoring.settings import Settings, window
+from rauq.trace.batch import Batch
 
 OnlineScore = Literal[
     "rauq",
@@ -26,7 +27,19 @@ OnlineScore = Literal[
     "num_tokens",
 ]
 ONLINE_SCORES: tuple[OnlineScore, ...] = get_args(OnlineScore)
-Heads = tuple[tuple[int, int], ...]  # layer and head
+NAMES: Mapping[OnlineScore, str] = MappingProxyType(
+    {
+        "rauq": "RAUQ, heads selected so far",
+        "rauq_fixed": "RAUQ, heads fixed",
+        "rauq_mean": "RAUQ, mean of heads",
+        "mean_entropy": "mean entropy",
+        "mean_logprob": "mean −log p",
+        "token_confidence": "−log c of the token",
+        "token_entropy": "entropy of the token",
+        "token_logprob": "−log p of the token",
+        "num_tokens": "control: number of tokens",
+    }
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,60 +63,110 @@ class Curves:
     groups: tuple[str, ...]
 
 
-def curves_of(run: Run, correct: np.ndarray, *, seed: int = 0) -> Curves:
-    """The curves of all answers of a run without thinking; `correct` (A,) is 1, 0 or nan.
+def curves_of(
+    run: Run,
+    correct: np.ndarray,
+    *,
+    rows: np.ndarray | None = None,
+    names: Sequence[OnlineScore] = ONLINE_SCORES,
+    seed: int = 0,
+) -> Curves:
+    """The curves of answers of a run, without their thinking.
+
+    Args:
+        run: The run.
+        correct: 1, 0 or nan of each of these answers (A,).
+        rows: Those of its table; None: all of them.
+        names: The scores.
+        seed: Of the order of equal numbers of tokens.
 
     Raises:
+        InvalidInput: the run lacks layers of RAUQ's window.
         RunError: a shard can no longer be read.
     """
-    rows = [_of_answer(trace, heads) for trace, heads in zip(traces_of(run), usual_heads(run), strict=True)]
-    lengths = np.array([len(row["num_tokens"]) for row in rows])
-    values = {name: _padded([row[name] for row in rows]) for name in ONLINE_SCORES}
-    values["num_tokens"] += np.random.default_rng(seed).random((len(rows), 1))
+    rows = np.arange(len(run.answers)) if rows is None else rows
+    answers = batch(run, "predicting").take(rows)
+    heads = usual_heads(run)[rows] if "rauq_fixed" in names else np.zeros((len(rows), 0), dtype=int)
+    longest = answers.lengths.max(initial=0)
+    values = {name: np.full((len(rows), longest), np.nan) for name in names}
+    for places, block in answers.blocks():
+        known, width = _Answers(block, heads[places]), min(longest, block.logprobs.shape[1])
+        for name in names:
+            values[name][places, :width] = np.where(known.written, _SCORES[name](known), np.nan)[:, :width]
+    if "num_tokens" in values:
+        values["num_tokens"] += np.random.default_rng(seed).random((len(rows), 1))
     return Curves(
         values=values,
-        lengths=lengths,
+        lengths=answers.lengths,
         correct=np.asarray(correct, dtype=float),
-        clusters=run.clusters,
-        groups=tuple(run.answers["group"]),
+        clusters=run.clusters[rows],
+        groups=tuple(run.answers["group"].iloc[rows]),
     )
 
 
-def usual_heads(run: Run) -> tuple[Heads, ...]:
-    """For each answer, the head of each layer with the most attention in the answers to all other questions."""
+def usual_heads(run: Run) -> np.ndarray:
+    """For each answer (A, Lw), the head of each layer with the most attention in the answers to all other questions."""
     layers = run.used_layers
     weights = means(run)[:, [run.answerer.layers.index(layer) for layer in layers]]
     weights = np.nan_to_num(weights.astype(np.float64))  # (A, Lw, H); an answer of one token has none
     of_question = np.zeros((run.clusters.max(initial=-1) + 1, *weights.shape[1:]))
     np.add.at(of_question, run.clusters, weights)
-    picked = select_heads(weights.sum(axis=0) - of_question, layers)[run.clusters, :, 0]
-    return tuple(tuple(zip(layers, heads, strict=True)) for heads in picked.tolist())
+    return select_heads(weights.sum(axis=0) - of_question, layers)[run.clusters, :, 0]
 
 
-def _of_answer(trace: Trace, heads: Heads) -> Mapping[OnlineScore, np.ndarray]:
-    """Each score (N,) after each token."""
-    so_far = partial_scores(trace)
-    confidence = np.array([one.confidence[one.layer] for one in so_far])
-    tokens = np.arange(1.0, len(trace.logprobs) + 1)
-    return {
-        "rauq": np.array([one.uncertainty for one in so_far]),
-        "rauq_fixed": _uncertainties(trace, Settings(heads=heads)),
-        "rauq_mean": _uncertainties(trace, Settings(heads="mean")),
-        "mean_entropy": np.cumsum(trace.entropies, dtype=np.float64) / tokens,
-        "mean_logprob": -np.cumsum(trace.logprobs, dtype=np.float64) / tokens,
-        "token_confidence": -log_of(confidence),
-        "token_entropy": trace.entropies,
-        "token_logprob": -trace.logprobs,
-        "num_tokens": tokens,
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    """Answers (a,) of at most N tokens, and the fixed heads of each (a, Lw)."""
+
+    batch: Batch
+    heads: np.ndarray
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """The number of tokens so far (N,)."""
+        return np.arange(1, self.batch.logprobs.shape[1] + 1)
+
+    @property
+    def written(self) -> np.ndarray:
+        """Which tokens (a, N) there are."""
+        return self.counts <= self.batch.lengths[:, None]
+
+    @cached_property
+    def so_far(self) -> tuple[np.ndarray, np.ndarray]:
+        """RAUQ with the heads selected so far (a, N), and the last confidence in the layer that gives it."""
+        scores, confidence = _after_each(self.batch, Settings())
+        layer = scores.argmax(axis=-1)[..., None]
+        return scores.max(axis=-1), np.take_along_axis(confidence, layer, axis=-1)[..., 0]
+
+    @property
+    def fixed(self) -> Batch:
+        """The same with the attention of the fixed heads alone."""
+        layers = window(Settings(), captured=self.batch.layers, num_layers=self.batch.num_layers)
+        weights = head_weights(self.batch.attention, self.batch.rows(layers), self.heads[..., None])
+        return replace(self.batch, attention=weights, layers=layers)
+
+
+def _after_each(answers: Batch, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and confidence of each layer after each token: (a, N, Lw)."""
+    scores, confidence = zip(*(state.layer_scores() for state in online_states(answers, settings)), strict=True)
+    return np.stack(scores, axis=1), np.stack(confidence, axis=1)
+
+
+def _uncertainty(answers: Batch, settings: Settings) -> np.ndarray:
+    return _after_each(answers, settings)[0].max(axis=-1)
+
+
+# The settings are the paper's, whose score is the maximum over layers.
+_SCORES: Mapping[OnlineScore, Callable[[_Answers], np.ndarray]] = MappingProxyType(
+    {
+        "rauq": lambda known: known.so_far[0],
+        "rauq_fixed": lambda known: _uncertainty(known.fixed, Settings()),
+        "rauq_mean": lambda known: _uncertainty(known.batch, Settings(heads="mean")),
+        "mean_entropy": lambda known: np.cumsum(known.batch.entropies, axis=1, dtype=np.float64) / known.counts,
+        "mean_logprob": lambda known: -np.cumsum(known.batch.logprobs, axis=1, dtype=np.float64) / known.counts,
+        "token_confidence": lambda known: -log_of(known.so_far[1]),
+        "token_entropy": lambda known: known.batch.entropies,
+        "token_logprob": lambda known: -known.batch.logprobs,
+        "num_tokens": lambda known: np.broadcast_to(known.counts.astype(float), known.batch.logprobs.shape),
     }
-
-
-def _uncertainties(trace: Trace, settings: Settings) -> np.ndarray:
-    return np.array([one.uncertainty for one in partial_scores(trace, settings)])
-
-
-def _padded(rows: list[np.ndarray]) -> np.ndarray:
-    padded = np.full((len(rows), max(map(len, rows), default=0)), np.nan)
-    for row, values in zip(padded, rows, strict=True):
-        row[: len(values)] = values
-    return padded
+)

@@ -17,6 +17,7 @@ from benchmarks.documents.ranking import (
     OWN,
     TOKENS,
     Interval,
+    documents_of,
     interval,
     ranked,
 )
@@ -74,11 +75,12 @@ def record_of(read: Sequence[Reading]) -> Record:
 
 def rows_of(read: Sequence[Reading], replacement: Replacement, among: str) -> list[Row]:
     """All signals in the summaries with this replacement."""
-    found = ranked([one for one in read if one.summary.replacement == replacement], among)
+    own = [one for one in read if one.group == replacement]
+    found, documents = ranked(own, among), documents_of(own)
     rows: list[Row] = []
     for name, values in found.items():
-        beyond = interval(values - found[LOGPROB]) if name != LOGPROB else Interval(*[float("nan")] * 3)
-        ends = [round(end, 3) for end in (*interval(values), *beyond)]
+        beyond = interval(values - found[LOGPROB], documents) if name != LOGPROB else Interval(*[float("nan")] * 3)
+        ends = [round(end, 3) for end in (*interval(values, documents), *beyond)]
         rows.append((replacement, among, name, int(np.isfinite(values).sum()), *ends))
     return rows
 

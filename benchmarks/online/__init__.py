@@ -9,10 +9,9 @@ import math
 from collections.abc import Iterator, Sequence
 
 from analysis.evidence.record import Cell, Record
-from analysis.online.curves import OnlineScore
+from analysis.online.curves import NAMES, OnlineScore
 from analysis.online.early import HALFWAY, POINTS, Early, early
 from analysis.stats import Estimate, Intervals, in_words
-from benchmarks.online.names import NAMES
 from benchmarks.online.runs import Scored, scored_runs
 from benchmarks.support.recording import measured
 from rauq.labels import number

@@ -11,8 +11,7 @@ import numpy as np
 
 from analysis.evidence.record import Cell, Record
 from analysis.online.alarms import RATES, RESAMPLED, SPLITS, Alarms, Share, alarms, weights_of, with_interval
-from analysis.online.curves import OnlineScore
-from benchmarks.online.names import NAMES
+from analysis.online.curves import NAMES, OnlineScore
 from benchmarks.online.runs import Scored, scored_runs
 from benchmarks.online.simulated import RATE, SIMULATIONS, simulated_bounds
 from benchmarks.support.recording import measured, tell

@@ -426,9 +426,9 @@ def _extend(
         answer.stop_reason = reason if num_chosen >= 0 else None
         if answer.watch.on_token is not None:
             answer.watch.on_token(len(answer.ids) - 1, token, answer.text(token, last=not answer.is_open))
-        is_cancelled = answer.watch.is_cancelled or (limits.cancel is not None and limits.cancel.is_set())
-        if num_chosen >= 0 and is_cancelled:
-            answer.stop_reason = answer.stop_reason or "cancelled"
+        if num_chosen >= 0:
+            of_all: StopReason | None = "cancelled" if limits.cancel is not None and limits.cancel.is_set() else None
+            answer.stop_reason = answer.stop_reason or answer.watch.ends or of_all
 
 
 def _reason_to_stop(model: ModelDescription, answer: _Answer, limits: Limits, num_chosen: int) -> StopReason | None:

@@ -166,7 +166,7 @@ class LanguageModel(ModelDescription):
             on_progress: Called after each token but the last with a function that returns the trace so far, as if the
                 answer had been cancelled there. Not calling that function costs nothing; a call takes milliseconds.
             monitor: A `rauq.Monitor` of this model, which scores the answer after each token, before `on_token` is
-                called. Where it stops the answer, `stop_reason` is "cancelled", as with `cancel`.
+                called. Where it stops the answer, `stop_reason` is "alarm".
             do_sample: Draw tokens, from what temperature, top_p and top_k of the options leave.
             seed: Same seed, same answer; None: another answer each time.
             options: `PromptOptions`, `CaptureOptions`, `LimitOptions` and `DrawOptions` of `rauq.model.options`.

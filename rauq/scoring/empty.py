@@ -22,6 +22,7 @@ ENDINGS: Mapping[StopReason, str] = MappingProxyType(
         "stop": "ended at a stop string",
         "length": "cut at the token limit",
         "cancelled": "stopped by you",
+        "alarm": "stopped by an alarm",
         "given": "as given",
     }
 )
@@ -100,7 +101,7 @@ def _ended(trace: Trace) -> str:
     match trace.stop_reason:
         case "length":
             return "the answer reached the token limit"
-        case "cancelled":
+        case "cancelled" | "alarm":
             return "the answer was stopped"
         case "given":
             return "the given answer ended"

@@ -4,7 +4,7 @@ Where heads are selected, all of the window are followed, so that a selection wh
 that are selected so far are those that `score` selects in the same tokens.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import numpy as np
 from rauq.errors import InvalidInput
 from rauq.scoring.algorithm import combine_layers, log_of, select_heads, signal_of
 from rauq.scoring.settings import Settings, resolve, signal_and_alpha, window
-from rauq.trace.batch import batch
+from rauq.trace.batch import Batch, batch
 from rauq.trace.trace import Trace
 
 
@@ -37,7 +37,8 @@ class OnlineState:
     """The state after `count` tokens: of each layer and head (Lw, K) the confidence, and sums of -log c and attention.
 
     `settings` have signal and alpha filled in; `layers` are absolute indices. K is the number of heads where one of
-    them is selected, else 1: that of the `fixed` heads (Lw,), which are -1 for the mean over heads.
+    them is selected, else 1: that of the `fixed` heads (Lw,), which are -1 for the mean over heads. It is of one
+    answer, or of A answers at once, with arrays (A, Lw, K).
     """
 
     settings: Settings
@@ -50,8 +51,10 @@ class OnlineState:
     fixed: np.ndarray | None
 
     @classmethod
-    def begin(cls, settings: Settings, layers: Sequence[int], num_heads: int) -> "OnlineState":
-        """The state before the first token.
+    def begin(
+        cls, settings: Settings, layers: Sequence[int], num_heads: int, *, answers: tuple[int, ...] = ()
+    ) -> "OnlineState":
+        """The state before the first token of one answer, or of `(A,)` answers.
 
         Raises:
             InvalidInput: settings that need the whole answer; the message names them.
@@ -62,7 +65,7 @@ class OnlineState:
             fixed = np.full(len(layers), -1)
         elif settings.heads != "max":
             fixed = select_heads(np.zeros((1, len(layers), num_heads)), layers, settings.heads)[0, :, 0]
-        empty = np.zeros((len(layers), num_heads if fixed is None else 1))
+        empty = np.zeros((*answers, len(layers), num_heads if fixed is None else 1))
         return cls(
             settings=settings,
             layers=tuple(layers),
@@ -73,19 +76,20 @@ class OnlineState:
             fixed=fixed,
         )
 
-    def after(self, signal: float, attention: np.ndarray | None) -> "OnlineState":
+    def after(self, signal: float | np.ndarray, attention: np.ndarray | None) -> "OnlineState":
         """The state after one more token.
 
         Args:
-            signal: Of the token, as `rauq.scoring.algorithm.signal_of` has it.
+            signal: Of the token, as `rauq.scoring.algorithm.signal_of` has it; (A,) for A answers.
             attention: Weights on the previous token; None for the first one. (Lw, H), or (Lw, 1) of fixed heads.
         """
+        signal = np.asarray(signal)[..., None, None]
         if self.count == 0 or attention is None:
-            confidence, latest = np.full_like(self.confidence, signal), np.full_like(self.latest, np.nan)
+            confidence, latest = self.confidence * 0 + signal, np.full_like(self.latest, np.nan)
             weight_sums = self.weight_sums
         else:
             own = np.asarray(attention, np.float64)
-            latest = own.mean(axis=1, keepdims=True) if self.settings.heads == "mean" else own
+            latest = own.mean(axis=-1, keepdims=True) if self.settings.heads == "mean" else own
             alpha = float(self.settings.alpha or 0.0)
             confidence = alpha * signal + (1 - alpha) * latest * self.confidence
             weight_sums = self.weight_sums + latest
@@ -100,13 +104,30 @@ class OnlineState:
         )
 
     def partial_score(self) -> PartialScore:
-        """The score of the tokens so far; there is at least one."""
-        picked = select_heads(self.weight_sums[None], self.layers)[0, :, 0] if self.fixed is None else self.fixed
-        own = np.arange(len(self.layers)), picked if self.fixed is None else 0
-        scores = self.neg_log_sums[own] / self.count
+        """The score of the tokens so far of one answer; there is at least one."""
+        picked, shown = self._shown()
+        scores = shown(self.neg_log_sums) / self.count
         uncertainty = float(combine_layers(scores[None], self.settings.layer_aggregation)[0])
         layer = int(scores.argmax()) if self.settings.layer_aggregation == "max" else None
-        return PartialScore(uncertainty, layer, picked, self.latest[own], self.confidence[own])
+        return PartialScore(uncertainty, layer, picked, shown(self.latest), shown(self.confidence))
+
+    def layer_scores(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of each layer the mean of -log c over the tokens so far, and the last c, of its head: (Lw,) or (A, Lw)."""
+        _, shown = self._shown()
+        return shown(self.neg_log_sums) / self.count, shown(self.confidence)
+
+    def of(self, answer: int) -> "OnlineState":
+        """The state of one of A answers."""
+        arrays = ("confidence", "neg_log_sums", "weight_sums", "latest")
+        return replace(self, **{name: getattr(self, name)[answer] for name in arrays})
+
+    def _shown(self) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        """The head of each layer, selected so far or fixed, and what takes its values out of (..., Lw, K)."""
+        if self.fixed is not None:
+            return self.fixed, lambda values: values[..., 0]
+        sums = self.weight_sums
+        picked = select_heads(sums.reshape(-1, *sums.shape[-2:]), self.layers)[..., 0].reshape(sums.shape[:-1])
+        return picked, lambda values: np.take_along_axis(values, picked[..., None], axis=-1)[..., 0]
 
 
 def partial_scores(trace: Trace, settings: Settings | None = None) -> tuple[PartialScore, ...]:
@@ -119,20 +140,30 @@ def partial_scores(trace: Trace, settings: Settings | None = None) -> tuple[Part
         InvalidInput: settings that need the whole answer, or do not fit the trace.
         NotCaptured: the trace lacks attention.
     """
-    settings = resolve(settings or Settings(), trace.kind)
-    layers = window(settings, captured=trace.layers, num_layers=trace.num_layers)
-    state = OnlineState.begin(settings, layers, trace.num_heads)
+    settings = settings or Settings()
+    _refuse_whole(settings)
     answer = batch([trace], settings.alignment, settings.part)
-    name, _ = signal_and_alpha(settings, trace.kind)
-    signal = signal_of(answer.logprobs[0], answer.entropies[0], answer.vocab_size, name)
-    weights = answer.attention[0, answer.rows(layers)]  # (Lw, H, N - 1)
+    return tuple(state.of(0).partial_score() for state in online_states(answer, settings))
+
+
+def online_states(answers: Batch, settings: Settings | None = None) -> Iterator[OnlineState]:
+    """The states of A answers after each of their N tokens, side by side; nan after the last token of one.
+
+    Raises:
+        InvalidInput: settings that need the whole answer, or do not fit the answers.
+    """
+    settings = resolve(settings or Settings(), answers.kind)
+    layers = window(settings, captured=answers.layers, num_layers=answers.num_layers)
+    count, _, num_heads, _ = answers.attention.shape
+    state = OnlineState.begin(settings, layers, num_heads, answers=(count,))
+    name, _ = signal_and_alpha(settings, answers.kind)
+    signal = signal_of(answers.logprobs, answers.entropies, answers.vocab_size, name)  # (A, N)
+    weights = answers.attention[:, answers.rows(layers)]  # (A, Lw, H, N - 1)
     if state.fixed is not None and settings.heads != "mean":
-        weights = weights[np.arange(len(layers)), state.fixed][:, None]
-    scores = []
-    for place, value in enumerate(signal.tolist()):
-        state = state.after(value, weights[..., place - 1] if place else None)
-        scores.append(state.partial_score())
-    return tuple(scores)
+        weights = weights[:, np.arange(len(layers)), state.fixed][:, :, None]
+    for place in range(signal.shape[1]):
+        state = state.after(signal[:, place], weights[..., place - 1] if place else None)
+        yield state
 
 
 def _refuse_whole(settings: Settings) -> None:

@@ -13,7 +13,7 @@ from rauq.scoring.algorithm import signal_of
 from rauq.scoring.online import OnlineState
 from rauq.scoring.settings import Settings
 from rauq.trace.thinking import PROMPT_TOKENS, USUAL_MARKS, Marks, thinking_span
-from rauq.trace.trace import Kind, Trace
+from rauq.trace.trace import Kind, StopReason, Trace
 
 OnToken = Callable[[int, int, str], None]
 OnProgress = Callable[[Callable[[], Trace]], None]
@@ -179,10 +179,11 @@ class Watch:
     monitor: AnswerMonitor | None = None
 
     @property
-    def is_cancelled(self) -> bool:
-        """Whether the answer has to end with the token that it has now."""
-        is_set = self.cancel is not None and self.cancel.is_set()
-        return is_set or (self.monitor is not None and self.monitor.stops)
+    def ends(self) -> StopReason | None:
+        """Why the answer has to end with the token that it has now; None where it may go on."""
+        if self.monitor is not None and self.monitor.stops:
+            return "alarm"
+        return "cancelled" if self.cancel is not None and self.cancel.is_set() else None
 
 
 UNWATCHED = Watch()

@@ -32,7 +32,7 @@ NUM_BANDS = 8
 NUM_ALTERNATIVES = 10
 
 Kind = Literal["base", "instruct"]
-StopReason = Literal["eos", "stop", "length", "cancelled", "given"]
+StopReason = Literal["eos", "stop", "length", "cancelled", "alarm", "given"]
 Alignment = Literal["predicting", "own"]
 Part = Literal["answer", "thinking", "all"]
 Extra = Literal[
@@ -71,7 +71,7 @@ class Trace:
         revision: Its commit on the hub, or the sha256 of its file.
         kind: base or instruct.
         chat_applied: Whether the chat template was applied to the prompt.
-        stop_reason: eos, stop, length or cancelled; given for an answer that was read.
+        stop_reason: eos, stop, length, cancelled, or alarm of a monitor; given for an answer that was read.
         layers: Absolute indices of the L layers that have attention, ascending from 0.
         num_layers: All layers of the model, those without attention included.
         vocab_size: Width of the logits.
@@ -190,7 +190,7 @@ class Trace:
     def is_greedy(self) -> bool:
         """Whether the prompt alone reproduces this answer: each token is the most probable, and none was cut off.
 
-        False for answers that were given, sampled or cancelled.
+        False for answers that were given or sampled, or stopped before their end.
         """
         ended = self.stop_reason in ("eos", "stop", "length")
         rows = zip(self.answer_ids.tolist(), self.alternatives, strict=True)

@@ -81,17 +81,16 @@ def made(count, *, effect, seed=0):
         replaced = int(rng.integers(NUM_RESTATED))
         heads = rng.normal(size=(LAYERS, HEADS, LENGTH))
         heads[1, 2, np.flatnonzero(details[replaced]) + 1] -= effect
-        summary = Summary(
-            document=number, replacement=REPLACEMENTS[0], prompt="", text="", details=(), replaced=replaced
-        )
         found.append(
             Reading(
-                summary=summary,
+                document=number,
+                group=REPLACEMENTS[0],
                 signals={LOGPROB: rng.normal(size=LENGTH)},
                 heads=heads,
                 mean_share=heads.mean(axis=(0, 1)),
                 details=details,
-                with_text=np.ones(LENGTH, dtype=bool),
+                wrong=replaced,
+                counted=np.ones(LENGTH, dtype=bool),
             )
         )
     return found
@@ -99,14 +98,15 @@ def made(count, *, effect, seed=0):
 
 @pytest.mark.parametrize("among", [DETAILS, TOKENS])
 def test_a_head_that_is_chosen_among_many_finds_nothing_where_there_is_nothing(among):
-    held = [interval(ranked(made(60, effect=0, seed=seed), among)[BEST_HEAD.format(OWN)]) for seed in range(10)]
+    each = np.arange(60)
+    held = [interval(ranked(made(60, effect=0, seed=seed), among)[BEST_HEAD.format(OWN)], each) for seed in range(10)]
     assert abs(np.mean([one.value for one in held]) - 0.5) < 0.03
     assert sum(one.low <= 0.5 <= one.high for one in held) >= 8
 
 
 @pytest.mark.parametrize("among", [DETAILS, TOKENS])
 def test_a_head_that_looks_less_at_the_document_is_found_by_its_own_query_alone(among):
-    found = {name: interval(values) for name, values in ranked(made(60, effect=6), among).items()}
+    found = {name: interval(values, np.arange(60)) for name, values in ranked(made(60, effect=6), among).items()}
     assert found[BEST_HEAD.format(OWN)].low > 0.9
     assert found[BOTH.format(OWN)].low > 0.8
     assert found[MEAN_SHARE.format(OWN)].low > 0.5

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from analysis.online.alarms import RATES, Alarms, Share
-from analysis.online.curves import ONLINE_SCORES, Curves
+from analysis.online.curves import NAMES, ONLINE_SCORES, Curves
 from analysis.online.early import POINTS
 from benchmarks import online
 from benchmarks.online import alarms as stopping
 from benchmarks.online.lists import FORMS, ITEMS, data_set, quality_of, questions
-from benchmarks.online.names import NAMES
 from benchmarks.online.runs import Scored
 from benchmarks.online.simulated import CASES, simulated, simulated_curves
 

@@ -277,7 +277,7 @@ def _answer(job: Job) -> None:
 
 
 def _generate(lm: "LanguageModel", job: Job) -> None:
-    request, watch = job.request, _watch(job)
+    request, watch = job.request, _watch(job, lm)
     job.stage, job.begun = "Generating", time.monotonic()
     job.trace = lm.generate(
         request.conversation,
@@ -289,6 +289,7 @@ def _generate(lm: "LanguageModel", job: Job) -> None:
         last_row=True,
         on_token=watch.on_token,
         on_progress=watch.on_progress,
+        monitor=watch.monitor,
         cancel=watch.cancel,
         **_sampling(request.sampling),
         **shares(lm, request, request.max_new_tokens),
@@ -339,7 +340,7 @@ def _generate_together(lm: "LanguageModel", jobs: Sequence[Job]) -> None:
                 max_new_tokens=request.max_new_tokens,
                 stop=_stop(request),
                 last_row=True,
-                watches=[_watch(job, together=len(jobs)) for job in jobs],
+                watches=[_watch(job, lm, together=len(jobs)) for job in jobs],
             )
             for job, outcome in zip(jobs, outcomes, strict=True):
                 if isinstance(outcome, Failure):
@@ -368,11 +369,12 @@ def _awaited_at_exit(jobs: Sequence[Job]) -> Iterator[None]:
         atexit.unregister(wait)
 
 
-def _watch(job: Job, *, together: int = 1) -> "Watch":
+def _watch(job: Job, lm: "LanguageModel", *, together: int = 1) -> "Watch":
     """Return what a job notes while its answer grows; it ends with it where several are answered together.
 
     Nothing changes once it has ended: a batch that does not fit in memory is begun again.
     """
+    from rauq.model.monitor import Monitor
     from rauq.scoring.watch import Watch
 
     def keep(index: int, _id: int, text: str) -> None:
@@ -388,7 +390,9 @@ def _watch(job: Job, *, together: int = 1) -> "Watch":
             job.trace = outcome
         _end(job, None if isinstance(outcome, Trace) else _alone(outcome))
 
-    return Watch(on_token=keep, on_progress=note, on_end=end, cancel=job.cancel)
+    limit = job.request.stop_above
+    monitor = None if limit is None else Monitor(lm, threshold=limit)
+    return Watch(on_token=keep, on_progress=note, on_end=end, cancel=job.cancel, monitor=monitor)
 
 
 def _raise_if_unanswered(job: Job) -> None:

@@ -34,8 +34,9 @@ class Request:
     """What the user asked for: an answer to generate, or one to score (`answer`), or one that branches off another.
 
     `context` are the messages before the prompt, `template_options` variables of the chat template. `sampling=None` is
-    greedy. `stop`: a text that ends the answer; "" for the model's usual one, None for no text at all. `end`: whether
-    the end token is appended to `answer`; None: for an instruct model.
+    greedy. `stop`: a text that ends the answer; "" for the model's usual one, None for no text at all. `stop_above`:
+    the uncertainty so far, in nats, above which it is stopped. `end`: whether the end token is appended to `answer`;
+    None: for an instruct model.
     """
 
     model: ModelChoice
@@ -47,6 +48,7 @@ class Request:
     template_options: TemplateOptions = field(default_factory=dict)
     sampling: Sampling | None = None
     stop: str | None = ""
+    stop_above: float | None = None
     end: bool | None = None
 
     @property

@@ -1,6 +1,6 @@
 """The bar at the top of Inspect: model, prompt, examples, and the options of the request behind one line of links."""
 
-from collections.abc import Sequence
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
@@ -11,6 +11,7 @@ from pages.ui.host.jobs import Job, begin, refused
 from pages.ui.host.request import Request, check_answer
 from pages.ui.host.store import store
 from pages.ui.host.uploads import uploaded
+from pages.ui.inspect.messages import context, messages_fields, messages_label
 from pages.ui.shared import answer_fields, state, url_state
 from pages.ui.shared.answer_fields import end_field, end_of_form, sampling_fields, sampling_of_form
 from pages.ui.shared.errors import message_text, printable, show_error
@@ -19,10 +20,9 @@ from pages.ui.shared.state import ATLAS, GENERATE, READ, recordings
 from pages.ui.shared.url_state import DEFAULT_TOKENS, Asked
 from rauq.checkpoints.named import find_named
 from rauq.errors import InvalidInput, RauqError
-from rauq.labels import lines
+from rauq.labels import number
 from rauq.recorded.answers import Recorded
 from rauq.trace.file import LARGEST_UPLOAD
-from rauq.trace.messages import Message, conversation_text, option_text, option_value
 from rauq.trace.trace import Kind, Trace
 
 if TYPE_CHECKING:
@@ -66,79 +66,16 @@ EXAMPLES = (
 )
 
 
-_OPTION = "template_option_"
-
-
-def messages_fields() -> None:
-    """Draw the system prompt, the template's options and the conversation so far, and a button to leave it."""
-    placeholder = "How the model should answer"
-    st.text_area("System prompt", key=state.SYSTEM, height=80, placeholder=placeholder, persist_state="session")
-    st.caption("Comes before the prompt. Needs a model with a chat template.")
-    _option_fields()
-    if earlier := st.session_state.get(state.EARLIER, ()):
-        show_messages("Continues a conversation", earlier)
-        st.button("Start a new conversation", key="new_conversation", on_click=_start_new_conversation)
-
-
-def _messages_label() -> str:
-    """Name what the closed drawer holds."""
-    count = len(st.session_state.get(state.EARLIER, ())) + bool((st.session_state.get(state.SYSTEM) or "").strip())
-    given = f"{count} message{'' if count == 1 else 's'} before the prompt" if count else "Messages"
-    return f"{given}, template options" if st.session_state.get(state.OPTIONS) else given
-
-
-def show_messages(label: str, messages: Sequence[Message]) -> None:
-    """Show messages as folded text."""
-    count = len(messages)
-    with st.expander(f"{label}: {count} message{'' if count == 1 else 's'}"):
-        st.text(lines(conversation_text(messages)))
-
-
-def _option_fields() -> None:
-    """Draw a field for each option of the chosen model's template, once known, and for each option already set."""
-    given = st.session_state.get(state.OPTIONS, {})
-    names = sorted({*given, *_known_options()})
-    if not names:
-        return
-    for name in names:
-        value = printable(option_text(given[name])) if name in given else None
-        st.session_state[_OPTION + name] = value
-        st.selectbox(
-            f"`{name}`",
-            dict.fromkeys(filter(None, ("true", "false", value))),
-            index=None,
-            key=_OPTION + name,
-            on_change=_set_option,
-            args=(name,),
-            accept_new_options=True,
-            placeholder="the template's default",
-        )
-    st.caption("Options of the model's chat template. Choose a value, or type a number or a text.")
-
-
-def _known_options() -> tuple[str, ...]:
-    """Return the options of the chosen model's template if it is loaded or checked and a template is applied."""
-    choice = chosen_model()
-    known = models.if_loaded(choice) or checked(choice)
-    return known.template_options if known is not None and known.kind == "instruct" else ()
-
-
-def _set_option(name: str) -> None:
-    """Store what was typed into a field; an empty field leaves the option to the template."""
-    typed = printable(st.session_state[_OPTION + name] or "").strip()
-    others = {other: value for other, value in st.session_state.get(state.OPTIONS, {}).items() if other != name}
-    st.session_state[state.OPTIONS] = others | ({name: option_value(typed)} if typed else {})
-
-
-def _start_new_conversation() -> None:
-    st.session_state.update({state.EARLIER: (), state.OPTIONS: {}, state.PROMPT: ""})
-
-
 _STOP_HELP = (
     "A text that ends the answer and stays in it. Empty: a line break for a base model, none for a chat model. Every "
     "answer also ends with the model's end token."
 )
 _NO_STOP_HELP = "The answer continues past line breaks, up to the model's end token or the token limit."
+_STOP_ABOVE_HELP = (
+    "The answer is stopped at the first token after which RAUQ of the tokens so far is above this. The page Methods, "
+    "*Alarms*, learns the value on a run of the model. Off by default: on our runs, entropy or the probability of a "
+    "token tells about as much."
+)
 MOST_MEGABYTES = LARGEST_UPLOAD // 2**20
 _EXAMPLE, _UPLOAD, _COUNT = "_example", "_upload", "_count"
 
@@ -182,7 +119,7 @@ def option_links() -> None:
     is_pasting = st.session_state.get(state.TASK) == READ
     label = "Generate an answer" if is_pasting else "Paste an answer"
     st.button(label, key="task_link", type="tertiary", on_click=_switch_task)
-    with st.popover(_messages_label(), type="tertiary", key="messages"):
+    with st.popover(messages_label(), type="tertiary", key="messages"):
         messages_fields()
     with st.popover(_more_label(), type="tertiary", key="more"):
         _more_fields()
@@ -198,6 +135,7 @@ def _more_label() -> str:
     sampling, stop = sampling_of_form(), _stop()
     given = [] if sampling is None else [f"temperature {sampling.temperature:g}, seed {sampling.seed}"]
     given += ["no stop text"] if stop is None else ["stop text"] if stop else []
+    given += [] if (most := _stop_above()) is None else [f"stop above {number(most, places=2)} nats"]
     return f"More: {', '.join(given)}" if given else "More"
 
 
@@ -214,8 +152,23 @@ def _more_fields() -> None:
         no_stop = bool(st.session_state.get(state.NO_STOP))
         st.text_input("Stop at", key=state.STOP_AT, disabled=no_stop, **options)
         st.toggle("No stop text", key=state.NO_STOP, help=_NO_STOP_HELP, persist_state="session")
+        _alarm_field()
         sampling_fields()
     open_form()
+
+
+def _alarm_field() -> None:
+    """Draw the uncertainty at which an answer is stopped, which is none unless somebody gives it."""
+    st.number_input(
+        "Stop above, nats",
+        value=None,
+        step=0.1,
+        format="%.2f",
+        key=state.STOP_ABOVE,
+        placeholder="an uncertainty; never",
+        help=_STOP_ABOVE_HELP,
+        persist_state="session",
+    )
 
 
 def asked_by_link() -> Asked | None:
@@ -266,16 +219,12 @@ def fill_with(request: Request) -> None:
     named = ("prompt", "answer", "max_new_tokens", "context", "template_options", "sampling", "end")
     same: dict[str, Any] = {name: getattr(request, name) for name in named}
     fill_for_next(Asked(model=model.name, kind=model.kind, engine=model.engine, **same))
-    stop = {state.STOP_AT: request.stop or "", state.NO_STOP: request.stop is None}
+    stop = {
+        state.STOP_AT: request.stop or "",
+        state.NO_STOP: request.stop is None,
+        state.STOP_ABOVE: request.stop_above,
+    }
     st.session_state.update({state.DEVICE: model.device, state.DTYPE: model.dtype} | stop)
-
-
-def context() -> tuple[Message, ...]:
-    """Return the messages before the prompt: the form's system prompt, if any, and the conversation so far."""
-    system = printable(st.session_state.get(state.SYSTEM) or "")
-    first = (Message(role="system", content=system),) if system.strip() else ()
-    earlier: tuple[Message, ...] = st.session_state.get(state.EARLIER, ())
-    return (*first, *earlier)
 
 
 def _model(wanted: Asked) -> dict[str, str]:
@@ -301,6 +250,7 @@ def current_request() -> Request:
         template_options=values.get(state.OPTIONS, {}),
         sampling=sampling_of_form() if values.get(state.TASK) != READ else None,
         stop=_stop() if values.get(state.TASK) != READ else "",
+        stop_above=_stop_above() if values.get(state.TASK) != READ else None,
         end=end_of_form() if values.get(state.TASK) == READ else None,
     )
 
@@ -309,6 +259,12 @@ def _stop() -> str | None:
     """Return the text that ends the answer: "" for the model's usual one, None for none."""
     values = st.session_state
     return None if values.get(state.NO_STOP) else printable(values.get(state.STOP_AT) or "")
+
+
+def _stop_above() -> float | None:
+    """Return the uncertainty that ends the answer; None for none, which text that is no number is, too."""
+    given = st.session_state.get(state.STOP_ABOVE)
+    return float(given) if given is not None and math.isfinite(given) else None
 
 
 def run_buttons(request: Request, *, live: Job | None) -> None:

@@ -28,9 +28,10 @@ from pages.ui.inspect.branch import (
 from pages.ui.inspect.closing import OPEN
 from pages.ui.inspect.conversation import follow_up
 from pages.ui.inspect.drawers import EXPORT, drawer_links, open_drawer, print_figures
-from pages.ui.inspect.form import EXAMPLES, run, show_messages, take, task_name
+from pages.ui.inspect.form import EXAMPLES, run, take, task_name
 from pages.ui.inspect.linked_views import live_views, show_views
 from pages.ui.inspect.loop import is_left_out, loop_line, looped
+from pages.ui.inspect.messages import show_messages
 from pages.ui.inspect.reference import finish_reference
 from pages.ui.inspect.remedies import has_template, offer_remedies
 from pages.ui.inspect.settings import offer_surprisal, scoring_drawer, take_more_attention

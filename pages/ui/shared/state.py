@@ -17,6 +17,7 @@ def recordings() -> tuple[Recorded, ...]:
 
 PROMPT, ANSWER, TASK, MODEL, OTHER_MODEL, LIMIT = "prompt", "answer", "task", "model", "other_model", "max_new_tokens"
 STOP_AT, NO_STOP = "stop_at", "no_stop"  # the text that ends an answer, and whether none does
+STOP_ABOVE = "stop_above"  # the uncertainty so far that ends it, in nats
 SYSTEM, EARLIER, OPTIONS = "system", "_earlier", "_template_options"
 JOB, UNREADABLE = "_job", "_unreadable"
 JOB_KEY = "_job_key"  # by which a tab that is loaded again finds its job

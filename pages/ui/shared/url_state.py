@@ -261,7 +261,9 @@ def asking(trace: Trace) -> Asked:
     length = len(trace.answer_ids)
     ended = trace.stop_reason == "eos"
     is_usual_stop = trace.kind == "base" and trace.answer.endswith("\n")  # another one is in no link
-    sampled = trace.sampling is not None and _is_offered(trace.sampling) and trace.stop_reason != "cancelled"
+    sampled = (
+        trace.sampling is not None and _is_offered(trace.sampling) and trace.stop_reason not in ("cancelled", "alarm")
+    )
     went_on = trace.kind == "base" and "\n" in trace.answer.rstrip("\n")  # past the usual stop
     if (
         (trace.stop_reason == "stop" and not is_usual_stop)

@@ -8,6 +8,7 @@ from pages.ui.host.request import Request
 from pages.ui.inspect import form
 from pages.ui.inspect.form import EXAMPLES
 from pages.ui.shared import state, url_state
+from rauq.scoring.online import partial_scores
 from tests.gguf_files import save_gguf
 from tests.pages.reading import choose, finished, interpreted, settings_of, shown_trace, views, written
 from tests.traces import make_trace
@@ -69,6 +70,17 @@ def test_shares_that_would_make_a_file_too_large_are_left_out(open_app, monkeypa
     monkeypatch.setattr(request, "LARGEST_UPLOADED_EXTRAS", 1000)
     page = finished(written(open_app(), prompt=MARKED, max_new_tokens=3).button(key="run").click().run())
     assert not shown_trace(page).extras
+
+
+def test_an_answer_is_stopped_where_it_becomes_too_uncertain(open_app):
+    whole = shown_trace(finished(written(open_app(), prompt=EXAMPLES[1].prompt).button(key="run").click().run()))
+    so_far = [score.uncertainty for score in partial_scores(whole)]
+    limit = max(so_far[:-1]) - 0.01
+    page = written(open_app(), prompt=EXAMPLES[1].prompt, stop_above=limit).button(key="run").click().run()
+    stopped = shown_trace(finished(page))
+    assert stopped.stop_reason == "alarm"
+    assert len(stopped.answer_ids) == 1 + next(place for place, value in enumerate(so_far) if value > limit)
+    assert "stopped by an alarm" in views(page)["source"]
 
 
 def test_a_pasted_answer_without_a_space_can_be_given_one(open_app):

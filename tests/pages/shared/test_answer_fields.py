@@ -66,7 +66,8 @@ def test_a_link_to_a_sampled_answer_asks_for_the_same_sampling():
     for other in (replace(DRAWN, seed=None), replace(DRAWN, top_k=3), replace(DRAWN, temperature=9.0), None):
         assert asking(replace(trace, sampling=other)).answer == trace.answer
         assert asking(replace(trace, sampling=other)).sampling is None
-    assert asking(replace(trace, stop_reason="cancelled")).answer == trace.answer
+    for stopped in ("cancelled", "alarm"):
+        assert asking(replace(trace, stop_reason=stopped)).answer == trace.answer
 
 
 @pytest.mark.parametrize(

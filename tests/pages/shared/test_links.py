@@ -26,7 +26,7 @@ from pages.ui.shared.url_state import (
     written,
     written_wrong,
 )
-from rauq.trace.trace import Alternative, Kind
+from rauq.trace.trace import Alternative, Kind, StopReason
 from tests.hostile import ATTACK
 from tests.traces import make_trace
 
@@ -49,7 +49,7 @@ PROMPTS = (
     ),
     *(ATTACK, "\uffff\U0010ffff", "a" * 3000, "&prompt=other&model=evil&max_new_tokens=3", "+ +", "None", "0"),
 )
-STOPS = ("eos", "stop", "length", "cancelled", "given")
+STOPS = get_args(StopReason)
 
 
 def long_trace(length, stop):

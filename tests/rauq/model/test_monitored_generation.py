@@ -127,7 +127,7 @@ def test_an_alarm_stops_the_answer(llama, alarming):
     monitor, seen = Monitor(llama, PLAIN, threshold=limit), []
     trace = llama.generate(PROMPT, monitor=monitor, on_token=lambda *token: seen.append(token), stop=())
     assert (monitor.alarm, len(trace.answer_ids), len(seen)) == (first, first + 1, first + 1)
-    assert trace.stop_reason == "cancelled"
+    assert trace.stop_reason == "alarm"
 
 
 def test_an_alarm_is_marked_and_the_answer_goes_on(llama, alarming):

@@ -1,0 +1,118 @@
+"""The view of alarms: what would be stopped while it is written, by RAUQ so far and by simpler scores."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from analysis.answer_sets.sentences import joined
+from analysis.exports.tables import Table
+from analysis.online.compared import COMPARED, RAUQ, STATED, AlarmCurves, alarm_curves, truth
+from analysis.online.curves import NAMES, OnlineScore
+from analysis.online.figures import alarm_lines
+from analysis.views.answer_set import AnswerSet
+from analysis.views.methods import Choices
+from analysis.views.view import Picture, Seen, View
+from rauq.labels import listed, number
+
+_HOW = (
+    "An answer is stopped at the first token, but the last, after which the score is above a threshold. Thresholds are "
+    "learned on the correct answers to half of the questions, and applied to the other half; means over random halves. "
+    "Band: 95 % interval by question of RAUQ. Dotted: what chance stops. The control stops each answer after a number "
+    "of tokens."
+)
+_RATE = f"{100 * STATED:.0f} %"
+_SIMPLER = tuple(name for name in COMPARED if name != RAUQ)
+_WORDS: dict[OnlineScore, str] = {"num_tokens": "the number of tokens alone"}
+
+
+def _alarms(answers: AnswerSet, _choices: Choices) -> AlarmCurves:
+    side = answers.sides
+    return alarm_curves(answers.run, truth(side.correct, side.incorrect), rows=answers.rows)
+
+
+def _sentence(seen: Seen[Choices, AlarmCurves]) -> str:
+    found = seen.result
+    if found.reason:
+        return f"What an alarm would stop is not known: {found.reason}"
+    return (
+        f"RAUQ so far would stop {_percent(found, RAUQ)} of incorrect answers before their last token, where {_RATE} "
+        "of correct ones may be stopped"
+    )
+
+
+def _more(seen: Seen[Choices, AlarmCurves]) -> str:
+    found = seen.result
+    if found.reason:
+        return ""
+    shares, points = (
+        listed([f"{_WORDS.get(name, NAMES[name])} {of(found, name)}" for name in _SIMPLER])
+        for of in (_percent, _points)
+    )
+    return joined(
+        f"Simpler scores would stop: {shares}.",
+        f"RAUQ minus these, in points: {points}. Where an interval holds 0, no difference is shown.",
+        _to_use(float(found.thresholds[found.stated])),
+    )
+
+
+def _points(found: AlarmCurves, name: OnlineScore) -> str:
+    ends = 100 * found.stopped[name].difference[found.stated]
+    value, low, high = (f"{end:+z.0f}".replace("-", "−") for end in ends)
+    return f"{value} [{low}, {high}]"
+
+
+def _to_use(threshold: float) -> str:
+    if np.isnan(threshold):
+        return ""
+    return f"Learned on all correct answers here, the threshold for {_RATE} is {number(threshold, places=2)} nats."
+
+
+def _percent(found: AlarmCurves, name: OnlineScore) -> str:
+    value, low, high = (number(100 * float(end), places=0) for end in found.stopped[name].incorrect[found.stated])
+    return f"{value} % [{low}, {high}]"
+
+
+def _pictures(seen: Seen[Choices, AlarmCurves]) -> tuple[Picture, ...]:
+    alt = "Share of incorrect answers that are stopped, by the share of correct ones that may be"
+    return (Picture("alarms", "Alarms", alt, _HOW, partial(alarm_lines, seen.result)),)
+
+
+def _tables(seen: Seen[Choices, AlarmCurves]) -> tuple[Table, ...]:
+    caption = "Percent of the answers, and of the tokens of incorrect ones. Low and high: 95 % interval by question."
+    frame = pd.DataFrame(
+        [_row(seen.result, name, place) for name in COMPARED for place in range(len(seen.result.rates))]
+    )
+    return (Table("alarms", "Alarms", caption, frame, place="folded"),)
+
+
+def _row(found: AlarmCurves, name: OnlineScore, place: int) -> dict[str, object]:
+    own = found.stopped[name]
+    shares = {
+        "correct_stopped_percent": own.correct,
+        "incorrect_stopped_percent": own.incorrect,
+        "tokens_of_incorrect_saved_percent": own.saved,
+    }
+    return {
+        "score": NAMES[name],
+        "correct_that_may_be_stopped_percent": 100 * found.rates[place],
+        "threshold_nats": float(found.thresholds[place]) if name == RAUQ else np.nan,
+        **{
+            f"{title}{end}": float(100 * share[place, column])
+            for title, share in shares.items()
+            for column, end in enumerate(("", "_low", "_high"))
+        },
+    }
+
+
+ALARMS = View[Choices, AlarmCurves](
+    id="alarms",
+    title="Alarms",
+    question="How many incorrect answers would an alarm stop while they are written?",
+    needs=frozenset({"thresholds"}),
+    compute=_alarms,
+    sentence=_sentence,
+    more=_more,
+    pictures=_pictures,
+    tables=_tables,
+)

@@ -1,0 +1,162 @@
+"""Whether what an answer attends to in its document tells what people mark in summaries: FaithBench.
+
+A packaged model reads 750 summaries that ten other models wrote of 75 documents. People marked their spans: *unwanted*
+where the document does not support them, *questionable* or *benign* else. Within each summary, signals rank the tokens
+of marked spans above the others, and a fit on other documents says what each adds to controls that know no model.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from analysis.evidence.record import Record
+from benchmarks.documents.beyond import with_controls
+from benchmarks.documents.ranking import Interval, documents_of, interval
+from benchmarks.documents.reading import Reading, shares_of, signals_of, traces
+from benchmarks.support.recording import measured, tell
+from rauq.errors import InvalidInput
+from rauq.labels import TRANSFORMERS, number
+from rauq.model.language_model import LanguageModel
+from rauq.model.loading import load_model
+from rauq.trace.parts import shows_text, tokens_in
+from rauq.trace.trace import Trace
+
+MODEL, FOLDER, ADDRESS = "smollm2", "RAUQ_FAITHBENCH", "https://github.com/vectara/FaithBench"
+ABSENT = "control: the word is not in the document"
+UNWANTED, ALL = "unwanted", "unwanted, questionable or benign"
+COLUMNS = ("marked", "signal", "summaries", "ROC-AUC", "low", "high", "beyond controls", "beyond low", "beyond high")
+_ASKED = "Summarise the document.\n\n<document>\n{}\n</document>"
+_OF_A_DOCUMENT = 10  # summaries, which are read in one batch
+_WORD = re.compile(r"\w+")
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarkedSummary:
+    """A summary of a document, and its marked spans as first and last (exclusive) code points."""
+
+    document: int
+    prompt: str
+    text: str
+    unwanted: tuple[Span, ...]
+    others: tuple[Span, ...]
+
+
+def measure() -> Record:
+    """Read all summaries, and rank their tokens by each signal."""
+    given = read_folder(os.environ.get(FOLDER, ""))
+    tell(f"{MODEL} reads {len(given)} summaries")
+    return record_of(list(read_marked(load_model(MODEL, engine=TRANSFORMERS), given)))
+
+
+def read_folder(folder: str) -> list[MarkedSummary]:
+    """The summaries of all batches in `data_for_release`; those of a document stand together.
+
+    Raises:
+        InvalidInput: no folder is named, or it has no batches.
+    """
+    files = sorted(Path(folder).glob("batch_*.json")) if folder else []
+    if not files:
+        message = (
+            f"FaithBench is no part of this project (its licence is CC BY-NC-SA). Get {ADDRESS}, and give its folder "
+            f"data_for_release in {FOLDER}; it is {folder!r} now, which has no batch_*.json."
+        )
+        raise InvalidInput(message)
+    samples = [sample for file in files for sample in json.loads(file.read_text(encoding="utf-8"))["samples"]]
+    sources = list(dict.fromkeys(sample["source"] for sample in samples))
+    marked = [_marked(sample, sources.index(sample["source"])) for sample in samples]
+    return sorted(marked, key=lambda one: one.document)
+
+
+def _marked(sample: Mapping, document: int) -> MarkedSummary:
+    spans: dict[bool, list[Span]] = {True: [], False: []}
+    for label in sample["annotations"]:
+        spans["Unwanted" in label["label"]].append((label["summary_start"], label["summary_end"]))
+    return MarkedSummary(
+        document=document,
+        prompt=_ASKED.format(sample["source"]),
+        text=sample["summary"],
+        unwanted=tuple(spans[True]),
+        others=tuple(spans[False]),
+    )
+
+
+def read_marked(lm: LanguageModel, given: Sequence[MarkedSummary]) -> Iterator[Reading]:
+    """Each summary twice: with the unwanted spans marked, the other spans left out, and with all spans marked."""
+    for summary, trace in zip(given, traces(lm, given, batch_size=_OF_A_DOCUMENT), strict=True):
+        if not isinstance(trace, Trace):
+            tell(f"Not read: {trace}")
+            continue
+        unwanted, others = (tokens_in(trace.answer_tokens, spans) for spans in (summary.unwanted, summary.others))
+        text = shows_text(trace)
+        reading = Reading(
+            document=summary.document,
+            group=UNWANTED,
+            signals={**signals_of(trace), ABSENT: _absent(trace, summary)},
+            details=unwanted[None],
+            wrong=0,
+            counted=text & ~(others & ~unwanted),
+            **shares_of(trace),
+        )
+        yield reading
+        yield replace(reading, group=ALL, details=(unwanted | others)[None], counted=text)
+
+
+def _absent(trace: Trace, summary: MarkedSummary) -> np.ndarray:
+    """Which tokens (N,) belong to a word that the document does not have."""
+    known = {word.lower() for word in _WORD.findall(summary.prompt)}
+    spans = [word.span() for word in _WORD.finditer(summary.text) if word.group().lower() not in known]
+    return tokens_in(trace.answer_tokens, spans).astype(float)
+
+
+def record_of(read: Sequence[Reading]) -> Record:
+    """The table, and what it shows."""
+    rows = [row for group in (UNWANTED, ALL) for row in rows_of([one for one in read if one.group == group])]
+    return measured(
+        "faithbench",
+        title="What a summary attends to in its document, and what people marked",
+        about="FaithBench, read by smollm2: ROC-AUC of the tokens of marked spans vs the others, within each summary; "
+        "mean, 95 % interval by resampling documents. A smaller share of the document ranks higher.",
+        columns=COLUMNS,
+        rows=rows,
+        notes=(
+            "Summaries by ten models of 75 documents, chosen because detectors disagree about them.",
+            "A span is unwanted if any annotator says so; tokens of questionable and benign spans are then left out.",
+            "Beyond controls: what the signal adds to the ROC-AUC of a logistic fit on the four controls, held out.",
+            "The head is one of all layers, chosen with its direction on the documents of four other folds.",
+        ),
+        finding=finding(rows),
+    )
+
+
+def rows_of(read: Sequence[Reading]) -> list[tuple]:
+    """All signals, alone and beside the controls, for the summaries that have marked tokens and others."""
+    usable = [one for one in read if 0 < (one.details[0] & one.counted).sum() < one.counted.sum()]
+    documents = documents_of(usable)
+    rows = []
+    for name, (alone, beyond) in with_controls(usable).items():
+        added = Interval(*[float("nan")] * 3) if np.isnan(beyond).all() else interval(beyond, documents)
+        ends = [round(end, 3) for end in (*interval(alone, documents), *added)]
+        rows.append((usable[0].group, name, int(np.isfinite(alone).sum()), *ends))
+    return rows
+
+
+def finding(rows: Sequence[tuple]) -> str:
+    """What each share reaches where people marked unwanted spans, beside the controls."""
+    said = [f"{row[1]} {_interval(row[3:6])}" + _beyond(row) for row in rows if row[0] == UNWANTED]
+    return f"ROC-AUC for tokens of unwanted spans: {'; '.join(said)}."
+
+
+def _beyond(row: Sequence) -> str:
+    return "" if np.isnan(row[6]) else f", beyond the controls {_interval(row[6:9])}"
+
+
+def _interval(ends: Sequence[float]) -> str:
+    value, low, high = (number(float(end), places=2) for end in ends)
+    return f"{value} [{low}, {high}]"
