@@ -109,19 +109,24 @@ def _shares(stopped: np.ndarray, curves: Curves, weights: np.ndarray, rates: Seq
     return shares
 
 
-def threshold(peaks: np.ndarray, weights: np.ndarray, rate: float) -> np.ndarray:
-    """The lowest thresholds (b,) that at most a share `rate` of further correct answers exceeds.
+def thresholds(peaks: np.ndarray, weights: np.ndarray, rates: Sequence[float]) -> np.ndarray:
+    """The lowest thresholds (R, b) that at most these shares of further correct answers exceed.
 
     `peaks` (b, n), or (1, n) for all of them, are the highest values of correct answers, which count as often as
     `weights` (b, n) say. Infinite where they are too few for the rate.
     """
     if not peaks.shape[1]:
-        return np.full(len(weights), math.inf)
+        return np.full((len(rates), len(weights)), math.inf)
     order = np.argsort(-peaks, axis=-1)
-    reached = np.cumsum(np.take_along_axis(weights, order, axis=-1), axis=-1)
-    allowed = _allowed(reached[:, -1], rate)
-    place = (reached < allowed[:, None]).sum(axis=-1, keepdims=True)
+    ordered = weights[:, order[0]] if len(order) == 1 else np.take_along_axis(weights, order, axis=-1)
+    reached = np.cumsum(ordered, axis=-1)
     ranked = np.broadcast_to(np.take_along_axis(peaks, order, axis=-1), reached.shape)
+    return np.stack([_lowest(ranked, reached, _allowed(reached[:, -1], rate)) for rate in rates])
+
+
+def _lowest(ranked: np.ndarray, reached: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """The value (b,) of `ranked` (b, n) at which as many are `reached` as are allowed (b,)."""
+    place = (reached < allowed[:, None]).sum(axis=-1, keepdims=True)
     return np.where(allowed >= 1, np.take_along_axis(ranked, place, axis=-1)[:, 0], math.inf)
 
 
@@ -141,7 +146,7 @@ def _by_one(
     """By one threshold of a half, of the other half: correct and incorrect answers stopped, tokens saved (R, 3, b)."""
     right, tested = _sides(curves, learned)
     peaks = values[right].max(axis=-1)[None]
-    limits = np.stack([threshold(peaks, weights[:, right], rate) for rate in rates])  # (R, b)
+    limits = thresholds(peaks, weights[:, right], rates)
     different, place = np.unique(limits, return_inverse=True)
     highest = np.maximum.accumulate(values[tested], axis=-1)
     places = [np.searchsorted(answer, different, side="right") for answer in highest]
@@ -157,7 +162,7 @@ def _by_position(
     right, tested = _sides(curves, learned)
     own, others = _levels(values[right], values[tested], weights[:, right])
     peaks, highest = own.max(axis=-1), np.maximum.accumulate(others, axis=-1)
-    limits = [threshold(peaks, weights[:, right], rate) for rate in rates]
+    limits = thresholds(peaks, weights[:, right], rates)
     tokens = [(highest <= limit[:, None, None]).sum(axis=-1).T for limit in limits]  # (a, b) each
     stops = [_stops(curves, tested, each) for each in tokens]
     return np.array([[np.einsum("ba,ab->b", weights[:, tested], part) for part in parts] for parts in stops])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.answer_sets.sides import sides
-from analysis.online.alarms import SPLITS, Alarms, Share, alarms, least_correct, threshold, weights_of, with_interval
+from analysis.online.alarms import SPLITS, Alarms, Share, alarms, least_correct, thresholds, weights_of, with_interval
 from analysis.online.curves import Curves, OnlineScore, curves_of
 from analysis.quality.measures import measure
 from analysis.runs.opened import Run
@@ -133,7 +133,7 @@ def learned(curves: Curves, rates: Sequence[float]) -> np.ndarray:
     own = curves.values[RAUQ][curves.correct == 1]
     before_end = np.arange(own.shape[1]) < curves.lengths[curves.correct == 1][:, None] - 1
     peaks = np.where(before_end, own, -math.inf).max(axis=-1, initial=-math.inf)[None]
-    found = np.array([threshold(peaks, np.ones_like(peaks), rate)[0] for rate in rates])
+    found = thresholds(peaks, np.ones_like(peaks), rates)[:, 0]
     return np.where(np.isfinite(found), found, math.nan)
 
 

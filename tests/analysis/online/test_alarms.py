@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from analysis.online.alarms import SPLITS, alarms, halves, threshold, weights_of, with_interval
+from analysis.online.alarms import SPLITS, alarms, halves, thresholds, weights_of, with_interval
 from analysis.online.curves import Curves
 
 RATES = (0.1, 0.2)
@@ -95,7 +95,7 @@ def test_with_a_threshold_by_position_alarms_are_those_of_a_loop():
     ],
 )
 def test_a_threshold_lets_so_many_correct_answers_reach_it_as_may_be_stopped(peaks, rate, expected):
-    found = threshold(np.array([peaks], dtype=float), np.ones((1, len(peaks))), rate)
+    found = thresholds(np.array([peaks], dtype=float), np.ones((1, len(peaks))), [rate])[0]
     assert found.tolist() == [expected]
 
 
@@ -103,7 +103,7 @@ def test_an_answer_that_counts_twice_is_there_twice():
     peaks, weights = np.array([[1.0, 5.0, 3.0, 2.0]]), np.array([[1, 2, 0, 3]])
     repeated = np.array([[1.0, 5.0, 5.0, 2.0, 2.0, 2.0]])
     for rate in (0.15, 0.3, 0.45):
-        assert threshold(peaks, weights, rate) == threshold(repeated, np.ones((1, 6)), rate)
+        assert thresholds(peaks, weights, [rate]) == thresholds(repeated, np.ones((1, 6)), [rate])
     of = curves()
     times = weights_of(of.clusters, resampled=1)[1].astype(int)
     rows = np.repeat(np.arange(len(times)), times)
