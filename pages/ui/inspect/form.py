@@ -160,12 +160,12 @@ def _more_fields() -> None:
 def _alarm_field() -> None:
     """Draw the uncertainty at which an answer is stopped, which is none unless somebody gives it."""
     st.number_input(
-        "Stop above, nats",
+        "Stop above an uncertainty, nats",
         value=None,
         step=0.1,
         format="%.2f",
         key=state.STOP_ABOVE,
-        placeholder="an uncertainty; never",
+        placeholder="never",
         help=_STOP_ABOVE_HELP,
         persist_state="session",
     )
