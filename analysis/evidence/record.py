@@ -158,6 +158,7 @@ RESULTS = (
     Subject("lists", "Items of lists"),
     Subject("likeness", "Unlike answers"),
     Subject("documents", "Documents"),
+    Subject("faithbench", "Summaries by people's marks"),
     Subject("online", "While it is written"),
     Subject("alarms", "Alarms"),
     Subject("engines", "Engines"),
