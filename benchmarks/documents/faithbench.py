@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from analysis.evidence.record import Record
-from benchmarks.documents.beyond import with_controls
-from benchmarks.documents.ranking import Interval, documents_of, interval
-from benchmarks.documents.reading import Reading, shares_of, signals_of, traces
+from benchmarks.documents.beyond import CONTROLS, with_controls
+from benchmarks.documents.ranking import BEST_HEAD, MEAN_SHARE, OWN, Interval, documents_of, interval
+from benchmarks.documents.reading import COLLAPSE, LOGPROB, Reading, shares_of, signals_of, traces
 from benchmarks.support.recording import measured, tell
 from rauq.errors import InvalidInput
 from rauq.labels import TRANSFORMERS, number
@@ -27,6 +27,7 @@ from rauq.trace.parts import shows_text, tokens_in
 from rauq.trace.trace import Trace
 
 MODEL, FOLDER, ADDRESS = "smollm2", "RAUQ_FAITHBENCH", "https://github.com/vectara/FaithBench"
+PLACE, SQUARED = "control: place in the summary", "control: place in the summary, squared"
 ABSENT = "control: the word is not in the document"
 UNWANTED, ALL = "unwanted", "unwanted, questionable or benign"
 COLUMNS = ("marked", "signal", "summaries", "ROC-AUC", "low", "high", "beyond controls", "beyond low", "beyond high")
@@ -98,7 +99,7 @@ def read_marked(lm: LanguageModel, given: Sequence[MarkedSummary]) -> Iterator[R
         reading = Reading(
             document=summary.document,
             group=UNWANTED,
-            signals={**signals_of(trace), ABSENT: _absent(trace, summary)},
+            signals={**signals_of(trace), **_place(len(trace.answer_tokens)), ABSENT: _absent(trace, summary)},
             details=unwanted[None],
             wrong=0,
             counted=text & ~(others & ~unwanted),
@@ -106,6 +107,12 @@ def read_marked(lm: LanguageModel, given: Sequence[MarkedSummary]) -> Iterator[R
         )
         yield reading
         yield replace(reading, group=ALL, details=(unwanted | others)[None], counted=text)
+
+
+def _place(num_tokens: int) -> Mapping[str, np.ndarray]:
+    """How far into the summary each token (N,) is, from 0 to 1: more of it is marked in the middle, or at an end."""
+    place = np.linspace(0, 1, num_tokens)
+    return {PLACE: place, SQUARED: place**2}
 
 
 def _absent(trace: Trace, summary: MarkedSummary) -> np.ndarray:
@@ -128,7 +135,7 @@ def record_of(read: Sequence[Reading]) -> Record:
         notes=(
             "Summaries by ten models of 75 documents, chosen because detectors disagree about them.",
             "A span is unwanted if any annotator says so; tokens of questionable and benign spans are then left out.",
-            "Beyond controls: what the signal adds to the ROC-AUC of a logistic fit on the four controls, held out.",
+            "Beyond controls: what the signal adds to the ROC-AUC of a logistic fit on all controls, held out.",
             "The head is one of all layers, chosen with its direction on the documents of four other folds.",
         ),
         finding=finding(rows),
@@ -148,15 +155,20 @@ def rows_of(read: Sequence[Reading]) -> list[tuple]:
 
 
 def finding(rows: Sequence[tuple]) -> str:
-    """What each share reaches where people marked unwanted spans, beside the controls."""
-    said = [f"{row[1]} {_interval(row[3:6])}" + _beyond(row) for row in rows if row[0] == UNWANTED]
-    return f"ROC-AUC for tokens of unwanted spans: {'; '.join(said)}."
+    """What shares and scores reach where people marked unwanted spans, and beyond the controls."""
+    of = {row[1]: row for row in rows if row[0] == UNWANTED}
+    shown = {
+        "the document's share of attention in a head chosen on other documents": BEST_HEAD.format(OWN),
+        "in the mean of the window": MEAN_SHARE.format(OWN),
+        LOGPROB: LOGPROB,
+        "collapse of RAUQ": COLLAPSE,
+    }
+    said = [
+        f"{label} {_ends(of[name][3:6])}, beyond the controls {_ends(of[name][6:9])}" for label, name in shown.items()
+    ]
+    return f"ROC-AUC for tokens of unwanted spans: {'; '.join(said)}; controls together {_ends(of[CONTROLS][3:6])}."
 
 
-def _beyond(row: Sequence) -> str:
-    return "" if np.isnan(row[6]) else f", beyond the controls {_interval(row[6:9])}"
-
-
-def _interval(ends: Sequence[float]) -> str:
-    value, low, high = (number(float(end), places=2) for end in ends)
+def _ends(ends: Sequence[float]) -> str:
+    value, low, high = (number(float(end)) for end in ends)
     return f"{value} [{low}, {high}]"

@@ -71,7 +71,7 @@ class Trace:
         revision: Its commit on the hub, or the sha256 of its file.
         kind: base or instruct.
         chat_applied: Whether the chat template was applied to the prompt.
-        stop_reason: eos, stop, length, cancelled, or alarm of a monitor; given for an answer that was read.
+        stop_reason: eos, stop, length, cancelled or alarm; given for an answer that was read.
         layers: Absolute indices of the L layers that have attention, ascending from 0.
         num_layers: All layers of the model, those without attention included.
         vocab_size: Width of the logits.

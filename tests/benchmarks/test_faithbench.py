@@ -9,7 +9,7 @@ import pytest
 from benchmarks.documents.beyond import CONTROLS, with_controls
 from benchmarks.documents.faithbench import ABSENT, ALL, UNWANTED, MarkedSummary, read_folder, read_marked, record_of
 from benchmarks.documents.ranking import BEST_HEAD, OWN, documents_of, interval
-from benchmarks.documents.reading import LOGPROB, POSITION, Reading
+from benchmarks.documents.reading import COLLAPSE, LOGPROB, POSITION, Reading
 from rauq.errors import InvalidInput
 from rauq.model.loading import load_model
 
@@ -76,7 +76,11 @@ def made(*, effect, documents=40):
         yield Reading(
             document=int(document),
             group=UNWANTED,
-            signals={LOGPROB: rng.normal(size=LENGTH), POSITION: np.arange(LENGTH, dtype=float)},
+            signals={
+                LOGPROB: rng.normal(size=LENGTH),
+                COLLAPSE: rng.normal(size=LENGTH),
+                POSITION: np.arange(LENGTH, dtype=float),
+            },
             heads=heads,
             mean_share=heads.mean(axis=(0, 1)),
             details=marked[None],
