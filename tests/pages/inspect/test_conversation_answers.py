@@ -5,7 +5,7 @@ import pytest
 import rauq
 from pages.ui.host import models
 from pages.ui.host.hosting import ModelChoice
-from pages.ui.inspect import form
+from pages.ui.inspect import messages
 from pages.ui.shared import state
 from rauq.trace.messages import Message
 from tests.analysis.exports.test_python_code import loaded
@@ -17,7 +17,7 @@ from tests.real_models import SMOLLM2
 
 
 def test_options_of_the_template_are_chosen_typed_and_left_out(open_app, chat_folder):
-    field = f"{form._OPTION}enable_thinking"
+    field = f"{messages._OPTION}enable_thinking"
     models.model(ModelChoice(name=chat_folder))
     page = open_app()
     assert field not in {box.key for box in page.selectbox}  # which is of another model
@@ -47,7 +47,7 @@ def test_options_of_the_template_are_chosen_typed_and_left_out(open_app, chat_fo
 def test_an_option_that_the_model_does_not_know_can_be_left_out(open_app):
     page = open_app(conversation_trace(template_options={"today": HOSTILE, "day": "3"}))
     assert not page.exception
-    page.selectbox(key=f"{form._OPTION}today").set_value(None).run()
+    page.selectbox(key=f"{messages._OPTION}today").set_value(None).run()
     assert page.session_state[state.OPTIONS] == {"day": "3"}
     assert "evil" not in interpreted(page)
 
