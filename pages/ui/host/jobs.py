@@ -61,6 +61,7 @@ class Job:
     pieces: list[str] = field(default_factory=list)
     created: float = field(default_factory=time.monotonic)
     begun: float = field(default_factory=time.monotonic)
+    stated: float = math.nan  # seconds until then, as its page said first
     waited: float = math.nan  # seconds until it had its model
     speed: float = math.nan  # tokens a second of the whole answer, once it is there
     cancel: threading.Event = field(default_factory=threading.Event)
@@ -151,7 +152,9 @@ def _check_wait(job: Job) -> None:
     """
     if not hosting.is_hosted() or (lm := models.if_loaded(job.request.model)) is None:
         return
-    if (seconds := _seconds_until(job, models.queue(lm), models.queue(lm).line(job.visitor, job))) > MOST_SECONDS:
+    seconds = _seconds_until(job, models.queue(lm), models.queue(lm).line(job.visitor, job))
+    job.stated = seconds
+    if seconds > MOST_SECONDS:
         message = (
             f"Your answer would begin in about {seconds:.0f} s, and this host lets nobody wait for more than "
             f"{MOST_SECONDS:.0f} s. Try again in a minute."
@@ -189,6 +192,8 @@ def stage(job: Job) -> str:
     if before is None:
         return job.stage
     seconds = _seconds_until(job, models.queue(lm), line)
+    if math.isnan(job.stated):
+        job.stated = time.monotonic() - job.created + seconds
     about = "" if math.isnan(seconds) else f", about {max(1, round(seconds))} s"
     return f"Waiting: {_answers(before)} before yours{about}"
 
@@ -241,6 +246,7 @@ def _report(job: Job) -> None:
         model=request.model.name,
         prompt_characters=len(request.prompt),
         tokens=len(job.pieces),
+        stated=job.stated,
         waited=job.waited,
         seconds=time.monotonic() - job.created,
         visitor=job.visitor,

@@ -13,6 +13,7 @@ from pages.ui.host.store import session_name, store
 from pages.ui.inspect import form
 from pages.ui.shared import state
 from pages.ui.shared.errors import printable
+from pages.ui.shared.sent import events
 from rauq.labels import running, shortened
 
 _ASKED, _FOUND = "_own_job_asked", "own_job"
@@ -47,8 +48,8 @@ def remember() -> None:
 
 def _resume() -> None:
     st.session_state[_ASKED] = True
-    key = st.session_state[_FOUND]["key"]
-    if not key or not isinstance(key, str) or state.JOB in st.session_state:
+    key = events.event(_FOUND, "key", str)
+    if not key or state.JOB in st.session_state:
         return
     job = store().keyed.find(key)
     if job is None:
