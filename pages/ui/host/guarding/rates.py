@@ -1,5 +1,6 @@
 """What one session and one visitor may take at a time: messages, bytes, and time of the server that others share."""
 
+import asyncio
 import time
 from dataclasses import dataclass, field
 
@@ -9,6 +10,7 @@ VISITOR_SHARE, VISITOR_AT_ONCE = 0.25, 2.0  # a class behind one address: five c
 _LATELY = 10.0  # seconds for which a visitor counts as using the app
 _INTERRUPTED = 0.05  # seconds that a script is assumed to continue after it was interrupted
 _LOOK = 0.05  # seconds between two looks whether a script has ended
+_FIRST_PAGE = 2.0  # seconds after which a first page no longer keeps others from beginning
 
 
 @dataclass(eq=False, kw_only=True)
@@ -102,3 +104,26 @@ class SessionTime:
     def _take(self, seconds: float) -> None:
         self.limit.wait(seconds)
         self.server.visitors.of(self.visitor).wait(seconds)
+
+
+@dataclass(eq=False)
+class Opening:
+    """The first page of a session, which has one of the `places` while it is drawn, for some seconds at most."""
+
+    places: asyncio.Semaphore
+    has_begun: bool = False
+    until: asyncio.TimerHandle | None = None
+
+    async def begin(self) -> None:
+        """Wait for a place, the first time."""
+        if not self.has_begun:
+            self.has_begun = True
+            await self.places.acquire()
+            self.until = asyncio.get_running_loop().call_later(_FIRST_PAGE, self.end)
+
+    def end(self) -> None:
+        """Let go of the place, if it has one."""
+        if self.until is not None:
+            self.until.cancel()
+            self.until = None
+            self.places.release()
