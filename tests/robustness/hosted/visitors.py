@@ -20,7 +20,7 @@ from tests.robustness.hosted.browser import BY_PROXY
 from tests.robustness.hosted.crowd import Arrival, Came, at_random, come, together
 from tests.robustness.short_lived_host import SECONDS as LEFT_SECONDS
 
-SECONDS, EACH_MINUTE = 180.0, 12.0
+SECONDS, EACH_MINUTE = 90.0, 12.0
 CLASS, MANY, WARM = 30, 100, 12
 MOST_GROWTH = 0.10
 MOST_FACTOR, LEAST_SHARE = 1.5, 0.9  # of the stated waits, how many may be off by how much

@@ -234,7 +234,10 @@ class Guard:
                 return
             channel = _Channel(receive, send, SessionTime(self._time, visitor), Opening(self._first_pages))
             try:
-                with suppress(WebSocketDisconnected):  # a browser that left while it was sent something
+                with (
+                    self._time.present(visitor),
+                    suppress(WebSocketDisconnected),
+                ):  # a browser that left while it was sent something
                     await self.app(scope, channel.next, channel.tell)
             finally:
                 channel.time.end()

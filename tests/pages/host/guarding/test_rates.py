@@ -1,6 +1,7 @@
 """What one session and one visitor may take at a time, by the clock of the test."""
 
 import asyncio
+from contextlib import ExitStack
 
 import pytest
 
@@ -9,6 +10,7 @@ from pages.ui.host.guarding.rates import (
     SESSION_AT_ONCE,
     SESSION_SHARE,
     VISITOR_AT_ONCE,
+    VISITOR_SHARE,
     Opening,
     RateLimit,
     RateLimits,
@@ -159,3 +161,16 @@ def test_a_first_page_that_takes_long_does_not_keep_others_from_beginning(monkey
         return first.task.done()
 
     assert asyncio.run(come())
+
+
+def test_a_class_behind_one_address_has_more_of_the_servers_time_than_one_visitor(clock):
+    del clock
+    server = ServerTime()
+    assert server.limit_of("one").rate == VISITOR_SHARE
+    with ExitStack() as stack:
+        for _ in range(30):
+            stack.enter_context(server.present("class"))
+        assert (server.limit_of("class").rate, server.limit_of("class").at_once) == pytest.approx((0.45, 6.0))
+        assert server.limit_of("one").rate == VISITOR_SHARE
+    assert server.limit_of("class").rate == VISITOR_SHARE
+    assert not server.sessions
