@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.ui.help.documents import help_link
 from pages.ui.shared.entrypoint import GOTO, SHELL, configure, enter
+from pages.ui.shared.sent import job_key
 
 PAGES = {  # `url_path` names the document of a page too: docs/inspect.md
     "inspect": st.Page("pages/inspect.py", title="Inspect", url_path="inspect"),
@@ -37,4 +38,6 @@ query = st.query_params.to_dict()
 if (goto := query.pop(GOTO, None)) in LINKED:  # only pages of this list: a link cannot lead elsewhere
     st.switch_page(LINKED[goto], query_params=query)
 help_link(page.url_path)
+if page is not PAGES["inspect"]:
+    job_key.stay()
 page.run()

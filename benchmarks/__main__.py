@@ -70,6 +70,7 @@ ON_REQUEST = {
     "hostile": "tests.robustness.hosted.attack",
     "flood": "tests.robustness.hosted.flood",
     "visitors": "tests.robustness.hosted.visitors",
+    "visitors_hour": "tests.robustness.hosted.visitors_hour",
     "ray": "tests.robustness.ray_runs",
 }
 MEASUREMENTS = BY_DEFAULT | ON_REQUEST

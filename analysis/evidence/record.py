@@ -200,6 +200,7 @@ ROBUSTNESS = (
     Subject("hostile", "Attack"),
     Subject("flood", "Flood"),
     Subject("visitors", "Visitors"),
+    Subject("visitors_hour", "Visitors: an hour"),
     Subject("ray", "Ray"),
     Subject("faults", "Faults"),
     Subject("safety", "Hostile text"),

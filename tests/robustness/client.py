@@ -193,5 +193,7 @@ def connected(
 ) -> Iterator[Client]:
     """A new session of the server at an address."""
     uri = f"ws://{urlsplit(address).netloc}/_stcore/stream"
-    with connect(uri, subprotocols=list(protocols), max_size=None, additional_headers=headers) as connection:
+    with connect(
+        uri, subprotocols=list(protocols), max_size=None, ping_interval=None, additional_headers=headers
+    ) as connection:
         yield Client(connection, address, receive)

@@ -176,7 +176,11 @@ def _other_pair(a: Answer) -> None:
 
 
 def _branch(a: Answer, token: int, rank: int) -> None:
-    answers.start_branch(a, token, a.trace.alternatives[token][rank].id, form.limit())
+    """Branch off A where the answer has such an alternative: the browser may have drawn another pair."""
+    rows = a.trace.alternatives
+    offered = rows[token] if 0 <= token < len(rows) else ()
+    if 0 <= rank < len(offered):
+        answers.start_branch(a, token, offered[rank].id, form.limit())
 
 
 def _curves(

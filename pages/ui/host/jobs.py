@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pages.ui.host import hosting, metrics, models
 from pages.ui.host.hosting import Busy, ModelChoice
-from pages.ui.host.queueing.pace import MOST_SECONDS, Work, seconds_before
-from pages.ui.host.queueing.queue import Place, Queue
+from pages.ui.host.queueing.pace import MOST_SECONDS, Work
+from pages.ui.host.queueing.waiting import seconds_until
 from pages.ui.host.request import Request, check_answer, shares
 from pages.ui.host.store import session_name, store, visitor
 from rauq.arguments import Sampling
@@ -61,6 +61,7 @@ class Job:
     pieces: list[str] = field(default_factory=list)
     created: float = field(default_factory=time.monotonic)
     begun: float = field(default_factory=time.monotonic)
+    stated: float = math.nan  # seconds until then, as its page said first
     waited: float = math.nan  # seconds until it had its model
     speed: float = math.nan  # tokens a second of the whole answer, once it is there
     cancel: threading.Event = field(default_factory=threading.Event)
@@ -151,33 +152,14 @@ def _check_wait(job: Job) -> None:
     """
     if not hosting.is_hosted() or (lm := models.if_loaded(job.request.model)) is None:
         return
-    if (seconds := _seconds_until(job, models.queue(lm), models.queue(lm).line(job.visitor, job))) > MOST_SECONDS:
+    queue = models.queue(lm)
+    job.stated = seconds = seconds_until(job, queue, queue.line(job.visitor, job), most=_MOST_TOGETHER)
+    if seconds > MOST_SECONDS:
         message = (
             f"Your answer would begin in about {seconds:.0f} s, and this host lets nobody wait for more than "
             f"{MOST_SECONDS:.0f} s. Try again in a minute."
         )
         raise Busy(message)
-
-
-def _seconds_until(job: Job, queue: Queue, line: Sequence[Place]) -> float:
-    """Return the seconds until a job in line has its turn; nan if the pace of the model is not known."""
-    places = [place.work for place in line]
-    return _seconds_left(queue) + seconds_before(
-        places.index(job), [_work_of(place) for place in line], queue.pace, most=_MOST_TOGETHER
-    )
-
-
-def _seconds_left(queue: Queue) -> float:
-    """Return the seconds that the running turn will still take."""
-    if (running := queue.running) is None:
-        return 0.0
-    together = [_work_of(running)] * (1 + len(running.along))
-    left = queue.pace.of(together) - (time.monotonic() - running.begun)
-    return left if math.isnan(left) else max(0.0, left)
-
-
-def _work_of(place: Place) -> Work:
-    return place.work.work if place.work is not None else Work(None)
 
 
 def stage(job: Job) -> str:
@@ -188,7 +170,9 @@ def stage(job: Job) -> str:
     before = next((place for place, other in enumerate(line) if other.work is job), None)
     if before is None:
         return job.stage
-    seconds = _seconds_until(job, models.queue(lm), line)
+    seconds = seconds_until(job, models.queue(lm), line, most=_MOST_TOGETHER)
+    if math.isnan(job.stated):
+        job.stated = time.monotonic() - job.created + seconds
     about = "" if math.isnan(seconds) else f", about {max(1, round(seconds))} s"
     return f"Waiting: {_answers(before)} before yours{about}"
 
@@ -241,6 +225,7 @@ def _report(job: Job) -> None:
         model=request.model.name,
         prompt_characters=len(request.prompt),
         tokens=len(job.pieces),
+        stated=job.stated,
         waited=job.waited,
         seconds=time.monotonic() - job.created,
         visitor=job.visitor,
@@ -421,7 +406,8 @@ def _note_speed(job: Job, seconds: float) -> None:
 def _note_pace(lm: "LanguageModel", jobs: Sequence[Job], seconds: float) -> None:
     """Keep how long a turn took, unless one of its jobs was stopped."""
     if not any(job.cancel.is_set() for job in jobs):
-        models.queue(lm).pace.note([job.work for job in jobs], seconds)
+        queue = models.queue(lm)
+        queue.pace = queue.pace.after([job.work for job in jobs], seconds)
 
 
 def _note_progress(job: Job, so_far: Callable[[], Trace], *, share: float) -> None:

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import rauq
@@ -109,10 +109,26 @@ def model_in_turn(
     def tell_progress(done: int, total: int) -> None:
         on_stage(f"Dequantising the weights, once for this file: {size(done)} of {size(total)}")
 
-    lm = model(choice, on_progress=tell_progress, cancel=cancel)
+    lm = model(choice, on_progress=tell_progress, cancel=_Unwanted(choice, cancel))
     on_stage("Waiting for another generation")
     with queue(lm).turn(cancel, visitor, work) as is_own:
         yield lm if is_own else None
+
+
+@dataclass(frozen=True)
+class _Unwanted:
+    """Set once a job is cancelled, unless others wait for the model that it loads: they would begin again."""
+
+    choice: ModelChoice
+    cancel: "threading.Event"
+
+    def is_set(self) -> bool:
+        """Whether loading may end."""
+        return self.cancel.is_set() and not any(map(self._waits, list(store().jobs.jobs)))
+
+    def _waits(self, job: "Admitted") -> bool:
+        of_this = replace(job.request.model, kind=None) == replace(self.choice, kind=None)
+        return of_this and job.waiting and not job.cancel.is_set()
 
 
 def queue(model: "LanguageModel") -> Queue:

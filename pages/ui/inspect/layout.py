@@ -29,7 +29,8 @@ from pages.ui.inspect.closing import OPEN
 from pages.ui.inspect.conversation import follow_up
 from pages.ui.inspect.drawers import EXPORT, drawer_links, open_drawer, print_figures
 from pages.ui.inspect.form import EXAMPLES, run, take, task_name
-from pages.ui.inspect.linked_views import live_views, show_views
+from pages.ui.inspect.linked_views import Listener, live_views, show_views
+from pages.ui.inspect.linked_views.reported import AtToken, Corrected, Judged, OtherAnswer, Replaced, Reported
 from pages.ui.inspect.loop import is_left_out, loop_line, looped
 from pages.ui.inspect.messages import show_messages
 from pages.ui.inspect.reference import finish_reference
@@ -400,12 +401,12 @@ def _linked(view: AnswerView, data: Mapping[str, Any]) -> None:
         show_error(problem)
     show_views(
         dict(data) | continuation(shown.name, trace, view.score, view.reference),
-        view=lambda event: _apply_selection(shown, event),
-        branch=_for(shown, lambda event: st.session_state.update({_BRANCH: event["token"]})),
-        offer=_for(shown, lambda _: take_more_attention(trace, view.score)),
-        judge=_for(shown, lambda event: apply_event(shown.name, event, shown.linked)),
-        go_on=_for(shown, lambda event: start_branch(shown.name, trace, event["token"], event["choice"])),
-        other_answer=_for(shown, lambda event: act_on_branch(event["act"])),
+        view=Listener(selection.Selected, lambda event: _apply_selection(shown, event)),
+        branch=_for(shown, AtToken, lambda event: st.session_state.update({_BRANCH: event.token})),
+        offer=_for(shown, Reported, lambda _: take_more_attention(trace, view.score)),
+        judge=_for(shown, Judged | Corrected, lambda event: apply_event(shown.name, event, shown.linked)),
+        go_on=_for(shown, Replaced, lambda event: start_branch(shown.name, trace, event.token, event.choice)),
+        other_answer=_for(shown, OtherAnswer, lambda event: act_on_branch(event.act)),
     )
     marked = shown.marked  # by now: a mark alone does not run the whole page
     if (token := st.session_state.pop(_BRANCH, None)) is not None:
@@ -420,15 +421,15 @@ def _linked(view: AnswerView, data: Mapping[str, Any]) -> None:
     url_state.remember(PAGE)
 
 
-def _for(shown: Shown, act: Callable[[Mapping[str, Any]], object]) -> Callable[[Mapping[str, Any]], None]:
+def _for(shown: Shown, kind: Any, act: Callable[[Any], object]) -> Listener:  # noqa: ANN401 - a class, or one of several
     """Do what was asked for in the browser, unless it is of another answer, and run the whole page again."""
 
-    def done(event: Mapping[str, Any]) -> None:
-        if event["answer"] == shown.view:
+    def done(event: Reported) -> None:
+        if event.answer == shown.view:
             act(event)
             st.session_state[_AGAIN] = True
 
-    return done
+    return Listener(kind, done)
 
 
 def _way_back() -> None:
@@ -441,8 +442,8 @@ def _way_back() -> None:
     )
 
 
-def _apply_selection(shown: Shown, event: Mapping[str, Any]) -> None:
-    if event["answer"] == shown.view:  # a late event of the previous answer would change the selection in this one
+def _apply_selection(shown: Shown, event: selection.Selected) -> None:
+    if event.answer == shown.view:  # a late event of the previous answer would change the selection in this one
         before = selection.store_selection(event, shown.trace)
         after = selection.chosen(shown.trace)
         is_moved = (before.layer, before.head) != (after.layer, after.head)  # all numbers are of the head that is shown

@@ -1,8 +1,6 @@
 """The job of this tab, found again when the tab is loaded again.
 
-A new session knows nothing of the one before. The browser keeps the key of the job for this tab alone, until the tab is
-closed, and hands it to the new session; no URL and no log has it. Without a host all sessions are one user's, so there
-any other tab may show the job too.
+Without a host all sessions are one user's, so there any other tab may show the job too.
 """
 
 import streamlit as st
@@ -13,27 +11,11 @@ from pages.ui.host.store import session_name, store
 from pages.ui.inspect import form
 from pages.ui.shared import state
 from pages.ui.shared.errors import printable
+from pages.ui.shared.sent import job_key
 from rauq.labels import running, shortened
 
-_ASKED, _FOUND = "_own_job_asked", "own_job"
+_ASKED = "_own_job_asked"
 _LONGEST = 80  # characters of a prompt
-_component = st.components.v2.component(
-    "own_job",
-    js="""
-    const NAME = "rauq-job";
-
-    export default function ({ data, setStateValue }) {
-      try {
-        const stored = sessionStorage.getItem(NAME) ?? "";
-        if (data.key) sessionStorage.setItem(NAME, data.key);
-        else if (data.asked) sessionStorage.removeItem(NAME);
-        else if (stored || data.others) setStateValue("key", stored);
-      } catch {
-        // This browser keeps nothing: a tab that is loaded again does not find its job.
-      }
-    }
-    """,
-)
 
 
 def remember() -> None:
@@ -41,14 +23,14 @@ def remember() -> None:
     key = st.session_state.get(state.JOB_KEY, "") if state.JOB in st.session_state else ""
     if key:
         st.session_state[_ASKED] = True
-    data = {"key": key, "asked": bool(st.session_state.get(_ASKED)), "others": _other() is not None}
-    _component(key=_FOUND, data=data, on_key_change=_resume)
+    asked, others = bool(st.session_state.get(_ASKED)), _other() is not None
+    job_key.keep_or_ask(key, asked=asked, others=others, on_key=_resume)
 
 
 def _resume() -> None:
     st.session_state[_ASKED] = True
-    key = st.session_state[_FOUND]["key"]
-    if not key or not isinstance(key, str) or state.JOB in st.session_state:
+    key = job_key.kept()
+    if not key or state.JOB in st.session_state:
         return
     job = store().keyed.find(key)
     if job is None:

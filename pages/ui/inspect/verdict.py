@@ -12,6 +12,7 @@ from zlib import crc32
 import streamlit as st
 
 from pages.ui.host.hosting import without_folders
+from pages.ui.inspect.linked_views.reported import Corrected, Judged
 from pages.ui.shared import state, url_state
 from pages.ui.shared.errors import printable
 from pages.ui.shared.run_views.verdicts import RunVerdict, find_verdict, mark_in_run
@@ -191,18 +192,16 @@ def verdict_payload(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def apply_event(name: str, event: object, linked: Own = NOTHING) -> None:
-    """Keep what the user typed or set in the browser; anything else that comes from there is ignored.
+def apply_event(name: str, event: Judged | Corrected, linked: Own = NOTHING) -> None:
+    """Keep what the user typed or set in the browser.
 
     What a link says is kept too, and leaves the URL: from now on the user says it.
     """
-    match event:
-        case {"correct": str(text)}:
-            _take_over(name, linked)
-            set_correct_answer(name, text)
-        case {"verdict": "correct" | "incorrect" | None as verdict}:
-            _take_over(name, linked)
-            overrule(name, verdict)
+    _take_over(name, linked)
+    if isinstance(event, Corrected):
+        set_correct_answer(name, event.correct)
+    else:
+        overrule(name, event.verdict)
 
 
 def _take_over(name: str, linked: Own) -> None:

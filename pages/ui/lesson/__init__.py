@@ -10,6 +10,7 @@ from pages.ui.lesson import place
 from pages.ui.lesson.content import Content
 from pages.ui.shared import words
 from pages.ui.shared.assets import joined, script
+from pages.ui.shared.sent import events
 
 KEY = "lesson"
 _HTML = """
@@ -41,7 +42,12 @@ def show_lesson(content: Content) -> None:
         "guesses": place.guesses(content.puzzles),
         "turn": place.turn(),
     }
-    _mount(key=KEY, data=data, on_place_change=lambda: place.move(st.session_state[KEY]["place"]))
+    _mount(key=KEY, data=data, on_place_change=_move)
+
+
+def _move() -> None:
+    if (to := events.event(KEY, "place", place.Move)) is not None:
+        place.move(to)
 
 
 def no_recordings() -> None:

@@ -1,6 +1,7 @@
 """Where the reader of the lesson is: the step lives in the URL, and the guesses of the game in the session."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 
 import streamlit as st
@@ -10,6 +11,15 @@ from pages.ui.shared.url_state import number, update_url
 
 STEP = "step"
 GUESSES, TURN = "_guesses", "_turn"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """What the browser reports: the step, the guesses, and the number of this move."""
+
+    step: int
+    guesses: tuple[int, ...]
+    turn: int
 
 
 def step(*, last: int) -> int:
@@ -31,8 +41,8 @@ def turn() -> int:
     return int(st.session_state.get(TURN, 0))
 
 
-def move(to: Mapping[str, object]) -> None:
-    """Remember what the browser tells: the step, the guesses, and the number of this move."""
-    update_url({STEP: str(to["step"])})
-    st.session_state[GUESSES] = to["guesses"]
-    st.session_state[TURN] = to["turn"]
+def move(to: Move) -> None:
+    """Remember where the reader is now."""
+    update_url({STEP: str(to.step)})
+    st.session_state[GUESSES] = list(to.guesses)
+    st.session_state[TURN] = to.turn

@@ -3,9 +3,9 @@
 A layer, a head or a token is in the URL only once the user has chosen it; until then the views show what they open on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 import streamlit as st
 
@@ -14,7 +14,8 @@ from pages.ui.shared.state import notify
 from pages.ui.shared.url_state import HEAD, LAYER, SELECTED, TOKEN, WRONG, Number, one_of, update_url
 from rauq.trace.trace import Trace
 
-COLOURS = ("collapse", "contribution", "entropy", "probability")
+Colour = Literal["collapse", "contribution", "entropy", "probability"]
+COLOURS: tuple[Colour, ...] = get_args(Colour)
 _HEARD, _SERIAL = "_heard", "_serial"
 
 
@@ -26,6 +27,18 @@ class Chosen:
     head: Number = None
     token: Number = None
     colour: Annotated[str | None, one_of(COLOURS)] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selected:
+    """What the browser reports: the answer that it has drawn, what is selected there, and the incorrect tokens."""
+
+    answer: str
+    layer: int | None
+    head: int | None
+    token: int | None
+    colour: Colour | None
+    wrong: tuple[int, ...]
 
 
 def chosen(trace: Trace) -> Chosen:
@@ -43,13 +56,13 @@ def chosen(trace: Trace) -> Chosen:
     return selected
 
 
-def store_selection(event: Mapping[str, Any], trace: Trace) -> Chosen:
+def store_selection(event: Selected, trace: Trace) -> Chosen:
     """Write what was selected or marked as incorrect in the browser into the URL; the browser has drawn it already.
 
     Return what was selected before, as far as this session knows: the URL of this script run may be an older one.
     """
-    selected = Chosen(**{field.name: event[field.name] for field in fields(Chosen)})
-    wrong = tuple(event["wrong"])
+    selected = Chosen(**{field.name: getattr(event, field.name) for field in fields(Chosen)})
+    wrong = event.wrong
     before = st.session_state.get(_HEARD, (Chosen(), ()))
     st.session_state[_HEARD] = (selected, wrong)
     marks = {WRONG: None if wrong == trace.wrong else url_state.written_wrong(wrong)}

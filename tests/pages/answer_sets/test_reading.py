@@ -75,7 +75,7 @@ def test_the_choice_is_there_as_long_as_an_answer_is_unclear():
     chosen = "answers_listed"
     assert chosen in [control.key for control in open_sets(run="small", view="answers").get("button_group")]
     for number in UNCLEAR:
-        reading._apply("small", {"number": number, "mark": "left out"})
+        reading._apply("small", reading.Said(number=number, mark="left out"))
     assert chosen not in [control.key for control in open_sets(run="small", view="answers").get("button_group")]
     page = open_list()  # a link, or the list itself
     assert not page.exception
@@ -88,27 +88,19 @@ def test_the_choice_is_there_as_long_as_an_answer_is_unclear():
 
 
 def test_what_the_browser_says_is_stored_and_undone(root):
-    reading._apply("small", {"number": 1, "mark": "correct"})
-    reading._apply("small", {"number": 4, "mark": "left out"})
+    reading._apply("small", reading.Said(number=1, mark="correct"))
+    reading._apply("small", reading.Said(number=4, mark="left out"))
     assert kept(root) == {1: True, 4: None}
-    reading._apply("small", {"number": 8, "mark": "undo"})  # the number shown is not the one that is undone
+    reading._apply("small", reading.Said(number=8, mark="undo"))  # the number shown is not the one that is undone
     assert kept(root) == {1: True}
-    reading._apply("small", {"number": 8, "mark": "undo"})
-    reading._apply("small", {"number": 8, "mark": "undo"})  # nothing is left to undo
-    assert kept(root) == {}
-
-
-@pytest.mark.parametrize(
-    "event", [None, [], {"number": "1", "mark": "correct"}, {"number": 1, "mark": "other"}, {"mark": "correct"}]
-)
-def test_anything_else_is_ignored(event, root):
-    reading._apply("small", event)
+    reading._apply("small", reading.Said(number=8, mark="undo"))
+    reading._apply("small", reading.Said(number=8, mark="undo"))  # nothing is left to undo
     assert kept(root) == {}
 
 
 def test_a_verdict_that_is_not_stored_is_neither_undone_nor_silent(root):
     (root / "small" / CORRECTIONS).mkdir()  # not a file that can be replaced
-    reading._apply("small", {"number": 1, "mark": "correct"})
+    reading._apply("small", reading.Said(number=1, mark="correct"))
     assert reading._read("small") == ()
     assert "_verdict_problem" in reading.st.session_state
 

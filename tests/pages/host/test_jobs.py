@@ -260,7 +260,7 @@ def test_dequantising_is_shown_and_can_be_stopped(tmp_path, monkeypatch):
         def tell(done, total):
             on_progress(done, total)
             stages.append(job.stage)
-            cancel.set()
+            job.cancel.set()
 
         return load(*arguments, on_progress=tell, cancel=cancel, **options)
 
@@ -274,6 +274,31 @@ def test_dequantising_is_shown_and_can_be_stopped(tmp_path, monkeypatch):
     again = started(replace(job.request, max_new_tokens=2))
     assert ended(again).trace.model == str(tmp_path / "tiny.gguf")
     assert len(again.trace.revision) == 64
+
+
+def test_a_model_that_others_wait_for_is_loaded_although_its_visitor_left(tmp_path, monkeypatch):
+    monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path / "store"))
+    save_gguf(tmp_path / "tiny.gguf")
+    monkeypatch.setattr(store(), "loaded", Loaded())
+    request = replace(REQUEST, model=ModelChoice(name=str(tmp_path / "tiny.gguf")), max_new_tokens=2)
+    first, second, load, loads = Job(request), Job(replace(request, prompt="When?")), rauq.load_model, []
+
+    def loaded(*arguments, on_progress, **options):
+        loads.append(arguments)
+
+        def tell(done, total):
+            on_progress(done, total)
+            if second.live and second not in store().jobs.jobs:
+                jobs.begin(second)
+                first.cancel.set()
+
+        return load(*arguments, on_progress=tell, **options)
+
+    monkeypatch.setattr(rauq, "load_model", loaded, raising=False)
+    jobs.begin(first)
+    assert ended(second).trace
+    assert isinstance(ended(first).error, Stopped)
+    assert len(loads) == 1
 
 
 def test_five_clicks_are_one_generation(slow, open_app):

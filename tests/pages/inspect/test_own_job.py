@@ -10,6 +10,7 @@ from pages.ui.host.request import Request
 from pages.ui.host.store import MOST_UNSEEN, UNSEEN_SECONDS, KeyedJobs, store
 from pages.ui.inspect import form, own_job
 from pages.ui.shared import state
+from pages.ui.shared.sent import job_key
 from rauq.arguments import Sampling
 from rauq.errors import InvalidInput
 from tests.pages.reading import drawn_views, open_page, shown_trace, started, views
@@ -109,10 +110,34 @@ def test_on_a_host_a_tab_that_is_loaded_again_finds_its_job_by_the_key(keyed, mo
     job = started(REQUESTS["a prompt"])
     key = keyed.hold(job)
     for found in ("", "no key", 3, None, key):
-        values = {own_job._FOUND: {"key": found}}
+        values = {job_key.KEY: {"key": found}}
         monkeypatch.setattr(own_job.st, "session_state", values)
         monkeypatch.setattr(state.st, "session_state", values)
         own_job._resume()
         assert (values.get(state.JOB), values.get(state.JOB_KEY)) == ((job, key) if found == key else (None, None))
     assert form.current_request() == job.request
     assert job.done.wait(120)
+
+
+def components(page):
+    return {one.proto.id.rpartition("-")[2] for one in page.get("bidi_component")}
+
+
+@pytest.mark.parametrize("page", ["learn", "evidence"])
+def test_on_a_host_other_pages_ask_a_new_session_for_the_key_too(page, request):
+    assert job_key._ELSEWHERE not in components(open_page(page))
+    request.getfixturevalue("host")
+    assert job_key._ELSEWHERE in components(open_page(page))
+
+
+@pytest.mark.usefixtures("host")
+def test_a_tab_that_is_loaded_again_on_another_page_is_still_there_for_its_job(keyed, monkeypatch):
+    job = Job(REQUESTS["a prompt"], sessions={"before"})
+    key = keyed.hold(job)
+    monkeypatch.setattr(job_key, "session_name", lambda: "again")
+    for found in ("no key", 3, None, key):
+        values = {job_key._ELSEWHERE: {"key": found}}
+        monkeypatch.setattr(job_key.st, "session_state", values)
+        job_key._stay()
+        assert job.sessions == ({"before", "again"} if found == key else {"before"})
+    job.done.set()

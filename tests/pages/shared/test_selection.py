@@ -1,13 +1,15 @@
 """The selection in the URL, which the browser may change faster than its URL follows."""
 
+from dataclasses import replace
+
 import pytest
 import streamlit as st
 
-from pages.ui.shared.selection import Chosen, store_selection
+from pages.ui.shared.selection import Chosen, Selected, store_selection
 from tests.traces import make_trace
 
-EVENT = {"layer": 3, "head": 1, "token": 1, "colour": None, "wrong": [], "answer": "kept:a"}
-NOTHING = EVENT | {"layer": None, "head": None, "token": None}
+EVENT = Selected(answer="kept:a", layer=3, head=1, token=1, colour=None, wrong=())
+NOTHING = replace(EVENT, layer=None, head=None, token=None)
 
 
 class Address(dict):

@@ -6,6 +6,7 @@ from analysis.runs import library
 from analysis.runs.files.corrections import read_corrections
 from analysis.runs.manifest import CORRECTIONS
 from pages.ui.inspect import verdict
+from pages.ui.inspect.linked_views.reported import Judged
 from pages.ui.shared.run_views import verdicts
 from tests.pages.reading import interpreted, views
 from tests.pages.runs_page import captions as told_of_runs
@@ -39,15 +40,15 @@ def test_a_verdict_is_corrected_twice_and_undone_in_inspect(open_app, root):
     found = shown(open_app(run="small", number="4"))
     assert (found["verdict"], found["correctAnswer"]) == ("correct", "a a | b")
     assert found["source"] == "of the run small"
-    verdict.apply_event(name, {"verdict": "incorrect"})
+    verdict.apply_event(name, Judged(answer=name, verdict="incorrect"))
     page = open_app(run="small", number="4")
     assert not page.exception
     assert (shown(page)["verdict"], shown(page)["source"]) == ("incorrect", "set by you, in the run small")
     assert "quality 0.00" in views(page)["source"]
     assert kept(root) == {4: False}
-    verdict.apply_event(name, {"verdict": "correct"})
+    verdict.apply_event(name, Judged(answer=name, verdict="correct"))
     assert kept(root) == {4: True}
-    verdict.apply_event(name, {"verdict": None})
+    verdict.apply_event(name, Judged(answer=name, verdict=None))
     assert kept(root) == {}
     assert shown(open_app(run="small", number="4"))["source"] == "of the run small"
 
@@ -98,7 +99,7 @@ def test_inspect_says_why_an_answer_is_unclear_and_that_it_was_left_out(open_app
     verdicts.mark_in_run("unread", 4, "left out")
     found = shown(open_app(run="unread", number="4"))
     assert (found["verdict"], found["source"]) == (None, "left out by hand, in the run unread")
-    verdict.apply_event("run:unread:4", {"verdict": "correct"})
+    verdict.apply_event("run:unread:4", Judged(answer="run:unread:4", verdict="correct"))
     assert shown(open_app(run="unread", number="4"))["source"] == "set by you, in the run unread"
 
 

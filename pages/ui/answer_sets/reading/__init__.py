@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import streamlit as st
@@ -14,6 +14,7 @@ from pages.ui.shared.assets import joined, script
 from pages.ui.shared.errors import printable
 from pages.ui.shared.run_views.page import openable
 from pages.ui.shared.run_views.verdicts import Mark, show_problem, try_to_mark
+from pages.ui.shared.sent import events
 from rauq.labels import lines, running, shortened
 
 KEY = "reading"
@@ -51,6 +52,14 @@ class Card:
     last: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """What the browser reports: the example that it shows, and the button that was pressed there."""
+
+    number: int  # -1: none is left
+    mark: Mark | Literal["undo"]
+
+
 @dataclass(frozen=True)
 class Read:
     """An answer that was read in this session: the run and the example, and what was said."""
@@ -80,7 +89,7 @@ def reading_list(chosen: Chosen, unclear: np.ndarray) -> None:
 
 def show_card(card: Card, name: str) -> None:
     """Draw an answer of the run `name`; the browser reports the verdict."""
-    _mount(key=KEY, data=asdict(card), on_said_change=lambda: _apply(name, st.session_state[KEY]["said"]))
+    _mount(key=KEY, data=asdict(card), on_said_change=lambda: _apply(name, events.event(KEY, "said", Said)))
     show_problem()
 
 
@@ -117,16 +126,16 @@ def _last(chosen: Chosen) -> str:
     return printable(f"{shortened(asked, longest=_LONGEST_QUESTION)} · {read[-1].mark}")
 
 
-def _apply(name: str, event: object) -> None:
-    """Store the verdict of the browser; anything else that comes from there is ignored."""
+def _apply(name: str, said: Said | None) -> None:
+    """Store the verdict of the browser."""
     st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
-    match event:
-        case {"number": int(number), "mark": "correct" | "incorrect" | "left out" as mark}:
-            if try_to_mark(name, number, mark):
-                _keep((*st.session_state.get(_READ, ()), Read(name, number, mark)))
-        case {"mark": "undo"} if read := _read(name):
-            if try_to_mark(name, read[-1].number, None):
-                _keep(tuple(one for one in st.session_state[_READ] if one is not read[-1]))
+    if said is None:
+        return
+    if said.mark != "undo":
+        if said.number >= 0 and try_to_mark(name, said.number, said.mark):
+            _keep((*st.session_state.get(_READ, ()), Read(name, said.number, said.mark)))
+    elif (read := _read(name)) and try_to_mark(name, read[-1].number, None):
+        _keep(tuple(one for one in st.session_state[_READ] if one is not read[-1]))
 
 
 def _keep(read: tuple[Read, ...]) -> None:

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from pages.ui.compare.answers import Answer
 from pages.ui.shared import words as field_words
 from pages.ui.shared.assets import joined, script
 from pages.ui.shared.figure_export import is_dark
+from pages.ui.shared.sent import events
 from rauq.labels import (
     NEWLINE,
     SPACE,
@@ -120,13 +123,26 @@ def _draw(data: dict[str, Any], on_select: Callable[[int | None], None], on_bran
     _mount(
         key=KEY,
         data=data,
-        on_select_change=lambda: on_select(_token(st.session_state[KEY]["select"]["token"])),
-        on_branch_change=lambda: on_branch(*map(int, st.session_state[KEY]["branch"])),
+        on_select_change=partial(_select, on_select),
+        on_branch_change=partial(_branch_off, on_branch),
     )
 
 
-def _token(value: float | None) -> int | None:
-    return None if value is None else int(value)
+@dataclass(frozen=True, kw_only=True)
+class Selected:
+    """What the browser reports: the token of A that is selected now, if any."""
+
+    token: int | None
+
+
+def _select(act: Callable[[int | None], None]) -> None:
+    if (event := events.event(KEY, "select", Selected)) is not None:
+        act(event.token)
+
+
+def _branch_off(act: Callable[[int, int], None]) -> None:
+    if (event := events.event(KEY, "branch", tuple[int, int])) is not None:
+        act(*event)
 
 
 def _ignore(*_: int | None) -> None:

@@ -1,14 +1,21 @@
 """What one session and one visitor may take at a time: messages, bytes, and time of the server that others share."""
 
+import asyncio
 import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 # Shares of the server's time, and seconds of it at once: a page takes 0.05 s, the heaviest ones take 1 s.
 SESSION_SHARE, SESSION_AT_ONCE = 0.15, 1.0
-VISITOR_SHARE, VISITOR_AT_ONCE = 0.25, 2.0  # a class behind one address: five clicks a second, and 40 at once
+VISITOR_SHARE, VISITOR_AT_ONCE = 0.25, 2.0
+CLASS_SHARE, CLASS_AT_ONCE = 0.015, 0.2  # of each session of a class behind one address, where that is more
+_MOST_SHARE = 0.5
 _LATELY = 10.0  # seconds for which a visitor counts as using the app
 _INTERRUPTED = 0.05  # seconds that a script is assumed to continue after it was interrupted
 _LOOK = 0.05  # seconds between two looks whether a script has ended
+_FIRST_PAGE = 2.0  # seconds after which a first page no longer keeps others from beginning
 
 
 @dataclass(eq=False, kw_only=True)
@@ -55,6 +62,24 @@ class ServerTime:
     running: int = 0
     visitors: RateLimits = field(default_factory=lambda: RateLimits(rate=VISITOR_SHARE, at_once=VISITOR_AT_ONCE))
     lately: dict[str, float] = field(default_factory=dict)
+    sessions: Counter[str] = field(default_factory=Counter)
+
+    @contextmanager
+    def present(self, visitor: str) -> Iterator[None]:
+        """Count a session of a visitor while the body runs."""
+        self.sessions[visitor] += 1
+        try:
+            yield
+        finally:
+            self.sessions[visitor] -= 1
+            self.sessions += Counter()  # forgets visitors without a session
+
+    def limit_of(self, visitor: str) -> RateLimit:
+        """Return the limit of a visitor, which grows with its sessions: else a class would wait for itself."""
+        limit, count = self.visitors.of(visitor), self.sessions[visitor]
+        limit.rate = min(_MOST_SHARE, max(VISITOR_SHARE, count * CLASS_SHARE))
+        limit.at_once = max(VISITOR_AT_ONCE, count * CLASS_AT_ONCE)
+        return limit
 
     def change(self, by: int, visitor: str) -> float:
         """Note that a script of a visitor began or ended, or neither, and return the clock."""
@@ -94,11 +119,34 @@ class SessionTime:
 
     def wait(self) -> float:
         """Return the seconds until the session may run its next script; call this again after that time."""
-        seconds = max(self.limit.wait(), self.server.visitors.of(self.visitor).wait())
+        seconds = max(self.limit.wait(), self.server.limit_of(self.visitor).wait())
         if not seconds or not self.server.is_shared(self.visitor):
             return 0.0
         return _LOOK if self.begun is not None else min(seconds, 1.0)
 
     def _take(self, seconds: float) -> None:
         self.limit.wait(seconds)
-        self.server.visitors.of(self.visitor).wait(seconds)
+        self.server.limit_of(self.visitor).wait(seconds)
+
+
+@dataclass(eq=False)
+class Opening:
+    """The first page of a session, which has one of the `places` while it is drawn, for some seconds at most."""
+
+    places: asyncio.Semaphore
+    has_begun: bool = False
+    until: asyncio.TimerHandle | None = None
+
+    async def begin(self) -> None:
+        """Wait for a place, the first time."""
+        if not self.has_begun:
+            self.has_begun = True
+            await self.places.acquire()
+            self.until = asyncio.get_running_loop().call_later(_FIRST_PAGE, self.end)
+
+    def end(self) -> None:
+        """Let go of the place, if it has one."""
+        if self.until is not None:
+            self.until.cancel()
+            self.until = None
+            self.places.release()

@@ -3,18 +3,22 @@
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from pages.ui.host.request import Request
 
 GONE_SECONDS = 10.0  # within which a page that is loaded again finds its answer
 LOOK_SECONDS = 1.0
 
 
 class Admitted(Protocol):
-    """A job, `waiting` until it has its model, and shown by sessions, of which one was connected at the time `shown`.
+    """A job of a `request`, `waiting` until it has its model; one of its `sessions` was connected at the time `shown`.
 
     `absent`: none is; `left`: it was ended for that.
     """
 
+    request: "Request"
     waiting: bool
     sessions: set[str]
     shown: float

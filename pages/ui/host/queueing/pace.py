@@ -1,16 +1,16 @@
 """How long an answer will wait: the turns before it, at the pace of those that have ended."""
 
 import math
-from collections import deque
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
-from statistics import median
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 MOST_SECONDS = 120.0  # an answer that would wait longer is refused
-_LAST = 5  # turns, whose median counts
-_LEAST = 8  # new tokens of a turn that tells the pace: of fewer, most of the time is something else
+LEAST_TOKENS = 8  # of a turn that tells the pace: of fewer, most of the time is something else
+_START = 8  # new tokens that take as long as what a turn begins and ends with
 _CHARACTERS = 80  # of a prompt, which take about as long as one new token
+_TOGETHER = 3.5  # times as long as one answer, for two to eight that are answered together
+_MOST_CHANGE = 3.0  # by what factor one turn may differ from the pace before; more is something else
 
 
 class Work(NamedTuple):
@@ -23,35 +23,40 @@ class Work(NamedTuple):
     tokens: int = 1
     characters: int = 0
 
-    @property
-    def amount(self) -> float:
-        """How much it is, in new tokens."""
-        return self.tokens + self.characters / _CHARACTERS
+    def amount(self, tokens: float) -> float:
+        """How much it is once so many tokens of it are there, in new tokens."""
+        return _START + tokens + self.characters / _CHARACTERS
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, kw_only=True)
 class Pace:
-    """Seconds that the last turns took for each new token that they were allowed, by how many answers they gave."""
+    """Seconds of a turn for each new token, of one answer and of several; nan before any has ended.
 
-    seconds: dict[int, deque[float]] = field(default_factory=dict)
+    Half of what is known comes from the last turn, since the machine may be busier now, or less.
+    """
 
-    def note(self, turn: Sequence[Work], seconds: float) -> None:
-        """Note a turn that has ended, unless it was too short to tell."""
-        if max(work.tokens for work in turn) >= _LEAST:
-            self.seconds.setdefault(len(turn), deque(maxlen=_LAST)).append(seconds / _amount(turn))
+    alone: float = math.nan
+    together: float = math.nan
+
+    def after(self, turn: Sequence[Work], seconds: float) -> "Pace":
+        """Return the pace after a turn that has ended; the same if it was too short to tell."""
+        if max(work.tokens for work in turn) < LEAST_TOKENS:
+            return self
+        name, took = "alone" if len(turn) == 1 else "together", seconds / amount(turn)
+        if not math.isnan(known := getattr(self, name)):
+            took = math.sqrt(known * min(max(took, known / _MOST_CHANGE), known * _MOST_CHANGE))
+        return replace(self, **{name: took})
 
     def of(self, turn: Sequence[Work]) -> float:
-        """Return the seconds that a turn will take, nan before any has ended; sizes not seen are as the nearest is."""
-        known = list(self.seconds.items())
-        if not known:
-            return math.nan
-        _, nearest = min(known, key=lambda pair: (abs(pair[0] - len(turn)), pair[0]))
-        return median(nearest) * _amount(turn)
+        """Return the seconds that a turn will take, nan before any has ended."""
+        alone = self.together / _TOGETHER if math.isnan(self.alone) else self.alone
+        together = self.alone * _TOGETHER if math.isnan(self.together) else self.together
+        return (alone if len(turn) == 1 else together) * amount(turn)
 
 
-def _amount(turn: Sequence[Work]) -> float:
-    """All answers of a turn are as long as the longest."""
-    return max(work.amount for work in turn)
+def amount(turn: Sequence[Work], tokens: float | None = None) -> float:
+    """How much a turn is, or was once so many tokens were there: all its answers are as long as the longest."""
+    return max(work.amount(work.tokens if tokens is None else tokens) for work in turn)
 
 
 def turns(line: Sequence[Work], *, most: int) -> list[list[int]]:

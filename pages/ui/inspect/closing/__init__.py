@@ -6,6 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.ui.shared.assets import script
+from pages.ui.shared.sent import events
 
 OPEN = "drawer"  # key of the name of the drawer that is open
 KEY = "closing"
@@ -36,10 +37,11 @@ def toggle(name: str) -> None:
 def close_outside(names: Sequence[str], is_open: str | None) -> None:
     """Draw what listens in the browser to the keys and clicks that close a drawer; nothing of it is seen."""
     data = {"names": names, "open": is_open or ""}
-    _mount(key=KEY, data=data, on_closed_change=lambda: _closed(st.session_state[KEY]["closed"]))
+    _mount(key=KEY, data=data, on_closed_change=_closed)
 
 
-def _closed(name: object) -> None:
+def _closed() -> None:
     """Close a drawer, unless another one was opened meanwhile."""
-    if st.session_state.get(OPEN) == name:
+    name = events.event(KEY, "closed", str)
+    if name is not None and st.session_state.get(OPEN) == name:
         st.session_state[OPEN] = None

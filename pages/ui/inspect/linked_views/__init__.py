@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -21,6 +21,7 @@ from pages.ui.inspect.linked_views.sentences import READS, sentence_payload
 from pages.ui.inspect.linked_views.tokens import bare_tokens, drawn_tokens
 from pages.ui.shared import words as field_words
 from pages.ui.shared.assets import joined, script
+from pages.ui.shared.sent import events
 from rauq.labels import direction
 from rauq.scoring import report
 from rauq.scoring.report import Words, one_token_note, why_empty
@@ -177,14 +178,22 @@ _component = st.components.v2.component(
 )
 
 
-def show_views(data: dict[str, Any], **on: Callable[[Any], None]) -> None:
-    """Draw a scored answer; before the next script run the callbacks get what happened, by the name of the event."""
-    callbacks: dict[str, Any] = {f"on_{name}_change": partial(_report, act, name) for name, act in on.items()}
+class Listener(NamedTuple):
+    """What is done when the browser reports an event of this kind."""
+
+    kind: Any
+    act: Callable[[Any], object]
+
+
+def show_views(data: dict[str, Any], **on: Listener) -> None:
+    """Draw a scored answer; before the next script run the listeners get what happened, by the name of the event."""
+    callbacks: dict[str, Any] = {f"on_{name}_change": partial(_report, name, listener) for name, listener in on.items()}
     _component(key=KEY, data=data, **callbacks)
 
 
-def _report(act: Callable[[Any], None], name: str) -> None:
-    act(st.session_state[KEY][name])
+def _report(name: str, listener: Listener) -> None:
+    if (event := events.event(KEY, name, listener.kind)) is not None:
+        listener.act(event)
 
 
 def live_views(trace: Trace | None, score: Score | None, words: Words) -> None:

@@ -1,5 +1,8 @@
 """What one session and one visitor may take at a time, by the clock of the test."""
 
+import asyncio
+from contextlib import ExitStack
+
 import pytest
 
 from pages.ui.host.guarding import rates
@@ -7,6 +10,8 @@ from pages.ui.host.guarding.rates import (
     SESSION_AT_ONCE,
     SESSION_SHARE,
     VISITOR_AT_ONCE,
+    VISITOR_SHARE,
+    Opening,
     RateLimit,
     RateLimits,
     ServerTime,
@@ -109,3 +114,63 @@ def test_a_script_that_ends_twice_is_counted_once(clock, server_time):
     run(clock, one, seconds=1)
     one.end()
     assert (one.limit.used, server_time.running) == (1, 0)
+
+
+class Session:
+    """A session whose first page is asked for."""
+
+    def __init__(self, places):
+        self.opening = Opening(places)
+        self.task = asyncio.ensure_future(self.opening.begin())
+
+
+async def settled():
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def test_a_few_first_pages_are_drawn_at_once_and_the_next_ones_in_turn():
+    async def come():
+        places = asyncio.Semaphore(2)
+        sessions = [Session(places) for _ in range(4)]
+        await settled()
+        began = [[session.task.done() for session in sessions]]
+        sessions[1].opening.end()
+        sessions[1].opening.end()  # once more, since its next page has ended too
+        await settled()
+        began.append([session.task.done() for session in sessions])
+        await sessions[1].opening.begin()  # its next page waits for nobody
+        for session in sessions:
+            session.opening.end()
+            await settled()
+        sessions[3].opening.end()
+        return began, places._value
+
+    began, free = asyncio.run(come())
+    assert began == [[True, True, False, False], [True, True, True, False]]
+    assert free == 2
+
+
+def test_a_first_page_that_takes_long_does_not_keep_others_from_beginning(monkeypatch):
+    monkeypatch.setattr(rates, "_FIRST_PAGE", 0.0)
+
+    async def come():
+        places = asyncio.Semaphore(1)
+        first, second = Session(places), Session(places)
+        await asyncio.wait_for(second.task, 30)
+        return first.task.done()
+
+    assert asyncio.run(come())
+
+
+def test_a_class_behind_one_address_has_more_of_the_servers_time_than_one_visitor(clock):
+    del clock
+    server = ServerTime()
+    assert server.limit_of("one").rate == VISITOR_SHARE
+    with ExitStack() as stack:
+        for _ in range(30):
+            stack.enter_context(server.present("class"))
+        assert (server.limit_of("class").rate, server.limit_of("class").at_once) == pytest.approx((0.45, 6.0))
+        assert server.limit_of("one").rate == VISITOR_SHARE
+    assert server.limit_of("class").rate == VISITOR_SHARE
+    assert not server.sessions

@@ -5,9 +5,18 @@ from itertools import chain
 
 import pytest
 
-from pages.ui.host.queueing.pace import Pace, Work, seconds_before, turns
+from pages.ui.host.queueing import waiting
+from pages.ui.host.queueing.pace import Pace, Work, amount, seconds_before, turns
+from pages.ui.host.queueing.queue import Place, Queue
+from pages.ui.host.queueing.waiting import seconds_until
 
 SHORT, LONG, ALONE = Work("short", 8), Work("long", 512), Work(None, 200)
+NOW = 1_000.0
+
+
+class Job:
+    def __init__(self, work, tokens=0):
+        self.work, self.pieces, self.absent = work, ["a"] * tokens, False
 
 
 @pytest.mark.parametrize(
@@ -26,12 +35,11 @@ def test_turns_are_those_that_the_queue_will_give(line, expected):
 
 
 def test_the_wait_is_the_sum_of_the_turns_before():
-    pace = Pace()
-    pace.note([SHORT], 2.0)
-    pace.note([SHORT] * 3, 4.0)
+    pace = Pace(alone=0.5, together=2.0)
     line = [SHORT, LONG, SHORT, SHORT, ALONE, SHORT]
     before = [seconds_before(place, line, pace, most=3) for place in range(len(line))]
-    assert before == [0, 4, 0, 0, 4 + 128, 4 + 128 + 50]
+    first, second, third = 2 * amount([SHORT] * 3), 0.5 * amount([LONG]), 0.5 * amount([ALONE])
+    assert before == [0, first, 0, 0, first + second, first + second + third]
 
 
 def test_without_an_ended_turn_only_the_first_wait_is_known():
@@ -40,24 +48,57 @@ def test_without_an_ended_turn_only_the_first_wait_is_known():
     assert math.isnan(seconds_before(1, line, Pace(), most=8))
 
 
-def test_the_pace_is_that_of_the_last_turns_and_other_sizes_have_that_of_the_nearest():
-    pace, one = Pace(), Work("a", 10)
-    for seconds in (100.0, 100.0, *[10.0] * 5):
-        pace.note([one], seconds)
-    pace.note([one] * 8, 30.0)
-    assert [pace.of([one] * number) for number in (1, 2, 4, 5, 7, 8)] == [10, 10, 10, 30, 30, 30]
-    assert pace.of([Work(None, 20)]) == 20
+def test_one_answer_and_several_have_a_pace_each_and_until_it_is_known_that_of_the_other():
+    alone, together = Pace().after([LONG], 52.0), Pace().after([LONG] * 8, 182.0)
+    assert alone.of([LONG] * 2) == alone.of([LONG] * 8) == pytest.approx(182.0)
+    assert together.of([LONG]) == pytest.approx(52.0)
+    both = alone.after([LONG] * 3, 100.0)
+    assert [both.of([LONG]), both.of([LONG] * 5)] == pytest.approx([52.0, 100.0])
+
+
+def test_the_pace_follows_a_machine_that_is_busy_now():
+    pace = Pace().after([LONG], 10.0)
+    for _ in range(3):
+        pace = pace.after([LONG], 20.0)
+    assert 18 < pace.of([LONG]) < 20
 
 
 def test_neither_a_long_prompt_with_one_token_nor_one_slow_turn_makes_others_seem_slow():
-    pace, usual = Pace(), Work("a", 256, 100)
-    for _ in range(3):
-        pace.note([usual], 12.0)
-    before = pace.of([usual])
-    pace.note([Work(None, 1, 4_000)], 10.0)
-    assert pace.of([usual]) == before
-    pace.note([Work(None, 8, 4_000)], 60.0)
-    assert pace.of([usual]) == before
-    first = Pace()
-    first.note([Work(None, 8, 4_000)], 10.0)
-    assert first.of([usual]) < 60
+    usual = Work("a", 256, 100)
+    pace = Pace().after([usual], 12.0)
+    assert pace.after([Work(None, 1, 4_000)], 10.0) == pace
+    assert pace.after([Work(None, 8, 4_000)], 60.0).of([usual]) < 2 * pace.of([usual])
+    assert Pace().after([Work(None, 8, 4_000)], 10.0).of([usual]) < 60
+
+
+@pytest.fixture
+def queue(monkeypatch):
+    monkeypatch.setattr(waiting.time, "monotonic", lambda: NOW)
+    pace = Pace(alone=0.5, together=1.0)
+    running = Place("a", 0, Job(LONG, tokens=3), begun=NOW - 5.0)
+    return Queue(running=running, pace=pace)
+
+
+def until(queue, job):
+    return seconds_until(job, queue, queue.line("b", job), most=8)
+
+
+def test_the_running_turn_takes_as_long_as_the_pace_says(queue):
+    assert until(queue, Job(SHORT)) == 0.5 * amount([LONG]) - 5.0
+
+
+def test_once_it_has_some_tokens_it_takes_as_long_as_it_did_so_far_and_so_do_the_next_ones(queue):
+    queue.running.work.pieces = ["a"] * 42
+    assert until(queue, Job(SHORT)) == pytest.approx(0.1 * amount([LONG]) - 5.0)
+    queue.waiting.append(Place("a", 0, Job(ALONE)))
+    assert until(queue, Job(SHORT)) < 0.1 * amount([LONG]) - 5.0 + 0.5 * amount([ALONE])
+
+
+def test_one_that_is_slower_than_the_pace_is_not_said_to_be_about_to_end(queue):
+    queue.running.begun = NOW - 500.0
+    assert until(queue, Job(SHORT)) > 10_000
+
+
+def test_with_a_batch_the_longest_answer_counts(queue):
+    queue.running.along = [Place("c", 0, Job(LONG, tokens=92))]
+    assert until(queue, Job(SHORT)) == pytest.approx(0.05 * amount([LONG]) - 5.0)
