@@ -140,7 +140,8 @@ async def _answer(service: Service, request: Request, *, kind: Kind) -> Response
         fingerprint=service.lm.revision[:12],
     )
     try:
-        await asyncio.to_thread(answers.submit)
+        with service.worker.expecting():
+            await asyncio.to_thread(answers.submit)
         if not asked.stream:
             return JSONResponse(await _unless_gone(request, whole(answers, head)))
         first = await _unless_gone(request, begun(answers))

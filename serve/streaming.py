@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from serve.job import Ended, Event, Failed, Grown
@@ -13,6 +14,7 @@ from serve.responses import Head, logprobs_of, usage
 from serve.service import Answers
 
 DONE = "data: [DONE]\n\n"
+Told = tuple[list[dict[str, Any]], object]
 
 
 @dataclass(eq=False)
@@ -91,7 +93,7 @@ async def events(answers: Answers, head: Head, first: tuple[int, Event]) -> Asyn
         if isinstance(event, Failed):
             yield _data(refusal_of(event.error).body)
             return
-        choices, numbers = await asyncio.to_thread(_choices, answers, head, index, event, sent[index])
+        choices, numbers = await _told(answers, partial(_choices, answers, head, index, event, sent[index]), event)
         for choice in choices:
             yield _data(head.response([choice], chunk=True))
         ended += [event] if isinstance(event, Ended) else []
@@ -111,9 +113,13 @@ async def _following(answers: Answers, first: tuple[int, Event]) -> AsyncIterato
         index, event = await answers.events.get()
 
 
-def _choices(
-    answers: Answers, head: Head, index: int, event: Grown | Ended, sent: _Sent
-) -> tuple[list[dict[str, Any]], object]:
+async def _told(answers: Answers, choices: Callable[[], Told], event: Grown | Ended) -> Told:
+    """The choices of an event; those with numbers are made in a thread, since others are served meanwhile."""
+    is_light = not answers.wants_numbers or (isinstance(event, Grown) and event.trace is None)
+    return choices() if is_light else await asyncio.to_thread(choices)
+
+
+def _choices(answers: Answers, head: Head, index: int, event: Grown | Ended, sent: _Sent) -> Told:
     """The choices of the next chunks, and the numbers of the answer once it has ended."""
     if isinstance(event, Ended):
         logprobs, numbers = _finished(answers, event, first=sent.tokens)

@@ -4,7 +4,8 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rauq.errors import Failure
@@ -14,7 +15,9 @@ from serve.job import Job
 from serve.refusals import STOPPING, Refusal, where
 
 _log = logging.getLogger(LOG)
-_GATHER_SECONDS = 0.02  # for which a job waits for others: clients whose answers ended together come back together
+# A batch begins once no job has come for so long, and no request is on its way to become one: clients whose answers
+# ended together come back together, and who comes too late waits for the end of the batch.
+_QUIET_SECONDS, _MOST_QUIET_SECONDS = 0.02, 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +52,7 @@ class Worker:
         self.waiting: deque[Job] = deque()
         self.running: list[Job] = []
         self.is_stopping = False
+        self.coming = 0  # requests that are read and not yet jobs; the event loop counts them
         self._moved = threading.Condition()
         threading.Thread(target=self._run, name="model", daemon=True).start()
 
@@ -56,6 +60,15 @@ class Worker:
     def is_idle(self) -> bool:
         """Whether no job waits or runs."""
         return not self.waiting and not self.running
+
+    @contextmanager
+    def expecting(self) -> Iterator[None]:
+        """Let a batch that is about to begin wait for jobs that come in the body."""
+        self.coming += 1
+        try:
+            yield
+        finally:
+            self.coming -= 1
 
     def submit(self, jobs: Sequence[Job]) -> None:
         """Let jobs wait for their turn.
@@ -88,11 +101,20 @@ class Worker:
         while True:
             with self._moved:
                 self._moved.wait_for(lambda: self.waiting)
-                self._moved.wait_for(lambda: len(self.waiting) >= self.limits.batch, timeout=_GATHER_SECONDS)
+                self._gather()
                 self.running = self._taken()
             if self.running:
                 self._answer(self.running)
             self.running = []
+
+    def _gather(self) -> None:
+        """Wait for the jobs that are about to come."""
+        until = time.monotonic() + _MOST_QUIET_SECONDS
+        while len(self.waiting) < self.limits.batch and time.monotonic() < until:
+            before = len(self.waiting)
+            self._moved.wait(_QUIET_SECONDS)
+            if len(self.waiting) == before and not self.coming:
+                return
 
     def _taken(self) -> list[Job]:
         """The first job that waits, and those that fit it; who is gone or too late leaves."""
