@@ -2,17 +2,20 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from serve import LOG
 from serve.job import Ended, Event, Failed, Grown
 from serve.numbers import Scored, scored, seen_texts
-from serve.refusals import refusal_of
+from serve.refusals import refusal_of, where
 from serve.responses import Head, logprobs_of, usage
 from serve.service import Answers
 
+_log = logging.getLogger(LOG)
 DONE = "data: [DONE]\n\n"
 Told = tuple[list[dict[str, Any]], object]
 
@@ -83,23 +86,36 @@ async def begun(answers: Answers) -> tuple[int, Event]:
 
 
 async def events(answers: Answers, head: Head, first: tuple[int, Event]) -> AsyncIterator[str]:
-    """The chunks of a stream, of which the first event is known."""
+    """The chunks of a stream, of which the first event is known; an error is told in place of the rest."""
+    try:
+        async for chunk in _chunks(answers, head, first):
+            yield _data(chunk)
+        yield DONE
+    except Exception as error:  # noqa: BLE001 - the status is sent already, and the server goes on
+        _log.error("stream failed: %s", where(error))
+        yield _data(refusal_of(error).body)
+
+
+async def _chunks(answers: Answers, head: Head, first: tuple[int, Event]) -> AsyncIterator[dict[str, Any]]:
+    """The JSON objects of the chunks.
+
+    Raises:
+        Exception: why an answer has failed.
+    """
     sent = [_Sent() for _ in answers.jobs]
     ended: list[Ended] = []
     numbers: object = None
     for begin in filter(None, map(head.first, range(len(answers.jobs)))):
-        yield _data(head.response(begin, chunk=True))
+        yield head.response(begin, chunk=True)
     async for index, event in _following(answers, first):
         if isinstance(event, Failed):
-            yield _data(refusal_of(event.error).body)
-            return
+            raise event.error
         choices, numbers = await _told(answers, partial(_choices, answers, head, index, event, sent[index]), event)
         for choice in choices:
-            yield _data(head.response([choice], chunk=True))
+            yield head.response([choice], chunk=True)
         ended += [event] if isinstance(event, Ended) else []
     if answers.asked.include_usage:
-        yield _data(head.response([], chunk=True, usage=_usage(answers, ended, [numbers] * len(ended))))
-    yield DONE
+        yield head.response([], chunk=True, usage=_usage(answers, ended, [numbers] * len(ended)))
 
 
 async def _following(answers: Answers, first: tuple[int, Event]) -> AsyncIterator[tuple[int, Event]]:

@@ -69,8 +69,8 @@ def serving(tiny):
     """Start servers; each ends with the test."""
     started = []
 
-    def start(lm=tiny, *, limits=None, settings=None, **options: Any):
-        worker = Worker(lm, limits or Limits(tokens=64))
+    def start(lm=tiny, *, limits=None, settings=None, worker=None, **options: Any):
+        worker = worker or Worker(lm, limits or Limits(tokens=64))
         service = Service(lm=lm, worker=worker, settings=settings or Settings(), **options)
         config = uvicorn.Config(application(service), port=0, log_config=None, access_log=False)
         server, ready = Server(config, service, stop_seconds=5), threading.Event()

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import rauq
+from rauq.errors import NotCaptured
 from rauq.scoring.settings import Settings
+from serve.worker import Limits, Worker
 from tests.serve.conftest import CHAT, MESSAGES, NAME, TEXT
 
 
@@ -191,6 +193,27 @@ def test_an_alarm_ends_the_answer_and_says_why(serving, tiny):
     assert choice["finish_reason"] == "stop"
     assert choice["message"]["rauq"]["ended"] == "alarm"
     assert choice["message"]["rauq"]["alarm"].endswith("nats at token 0")
+
+
+@pytest.mark.parametrize("alignment", ["predicting", "own"])
+def test_a_stream_has_numbers_in_either_alignment(serving, tiny, alignment):
+    settings = Settings(alignment=alignment)
+    worker = Worker(tiny, Limits(tokens=64), last_row=alignment == "own")
+    content = _joined(chunks(serving(settings=settings, worker=worker), CHAT | {"logprobs": True}))["logprobs"]
+    score = rauq.score(answered(tiny, last_row=True), settings)
+    assert content["content"][-1]["rauq"]["collapse"] == pytest.approx(score.collapse[-1], abs=1e-5)
+
+
+def test_an_error_of_scoring_is_told_in_the_stream(server, monkeypatch):
+    def fail(*_given):
+        message = "no score"
+        raise NotCaptured(message)
+
+    monkeypatch.setattr("serve.numbers.score", fail)
+    with httpx.stream("POST", f"{server.base}/chat/completions", json=CHAT | {"stream": True, "rauq": True}) as said:
+        lines = [line for line in said.iter_lines() if line]
+    assert json.loads(lines[-1].removeprefix("data: "))["error"]["message"] == "no score"
+    assert server.post(CHAT | {"rauq": True}).status_code == 500
 
 
 def test_settings_are_those_of_the_server(serving, tiny):
