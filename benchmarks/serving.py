@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from multiprocessing import get_context
 from typing import Any, NamedTuple
@@ -113,33 +113,32 @@ def _by_library(engine: str, clients: int) -> Speed:
 
 def _by_server(address: str, clients: int, *, numbers: bool) -> Speed:
     """All clients at once, each with its requests one after another."""
-    begin = time.perf_counter()
-    with ThreadPoolExecutor(clients) as pool:
-        found = list(pool.map(partial(_client, address, begin, numbers=numbers), _prompts(clients)))
-    return Speed(sum(count for count, _ in found) / (time.perf_counter() - begin), min(first for _, first in found))
+    with ExitStack() as stack, ThreadPoolExecutor(clients) as pool:
+        # Made before the time begins: one takes as long as a token.
+        made = [stack.enter_context(httpx.Client(base_url=address, timeout=600)) for _ in range(clients)]
+        begin = time.perf_counter()
+        found = list(pool.map(partial(_answers, begin, numbers=numbers), made, _prompts(clients)))
+        seconds = time.perf_counter() - begin
+    return Speed(sum(count for count, _ in found) / seconds, min(first for _, first in found))
 
 
-def _client(address: str, begin: float, messages: list[dict[str, str]], *, numbers: bool) -> tuple[int, float]:
+def _answers(begin: float, client: httpx.Client, messages: list[dict[str, str]], *, numbers: bool) -> tuple[int, float]:
     """Tokens of all answers to one client, and seconds until the first text."""
-    body = {
-        "model": "smollm2",
-        "messages": messages,
-        "max_tokens": NEW_TOKENS,
-        "stream": True,
-        "logprobs": numbers,
-        "stream_options": {"include_usage": True},
-    }
+    asked = {"model": "smollm2", "messages": messages, "max_tokens": NEW_TOKENS, "stream": True, "logprobs": numbers}
+    body = asked | {"stream_options": {"include_usage": True}}
     count, first = 0, 0.0
-    with httpx.Client(timeout=600) as client:
-        for _ in range(REQUESTS):
-            with client.stream("POST", f"{address}/chat/completions", json=body) as response:
-                for line in filter(None, response.iter_lines()):
-                    first = first or ('"content": "' in line and '"content": ""' not in line) * (
-                        time.perf_counter() - begin
-                    )
-                    if '"usage"' in line:
-                        count += json.loads(line.removeprefix("data: "))["usage"]["completion_tokens"]
+    for _ in range(REQUESTS):
+        with client.stream("POST", "/chat/completions", json=body) as response:
+            for line in filter(None, response.iter_lines()):
+                if not first and _has_text(line):
+                    first = time.perf_counter() - begin
+                if '"usage"' in line:
+                    count += json.loads(line.removeprefix("data: "))["usage"]["completion_tokens"]
     return count, first
+
+
+def _has_text(line: str) -> bool:
+    return '"content": "' in line and '"content": ""' not in line
 
 
 def record_of(found: dict[Way, list[Pair]]) -> Record:

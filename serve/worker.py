@@ -15,9 +15,11 @@ from serve.job import Job
 from serve.refusals import STOPPING, Refusal, where
 
 _log = logging.getLogger(LOG)
-# A batch begins once no job has come for so long, and no request is on its way to become one: clients whose answers
-# ended together come back together, and who comes too late waits for the end of the batch.
-_QUIET_SECONDS, _MOST_QUIET_SECONDS = 0.02, 0.2
+# A batch begins once no job has come for so many seconds, and no request is on its way to become one: clients whose
+# answers ended together come back together, and who comes too late waits for the end of the batch. After a batch of
+# several it is as long as a token took, within these bounds: on a busy machine clients come back more slowly.
+_LEAST_QUIET, _MOST_QUIET = 0.02, 0.1
+_MOST_GATHERING = 0.3  # seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +55,7 @@ class Worker:
         self.running: list[Job] = []
         self.is_stopping = False
         self.coming = 0  # requests that are read and not yet jobs; the event loop counts them
-        self._moved = threading.Condition()
+        self._moved, self._quiet = threading.Condition(), _LEAST_QUIET
         threading.Thread(target=self._run, name="model", daemon=True).start()
 
     @property
@@ -109,10 +111,10 @@ class Worker:
 
     def _gather(self) -> None:
         """Wait for the jobs that are about to come."""
-        until = time.monotonic() + _MOST_QUIET_SECONDS
+        until = time.monotonic() + _MOST_GATHERING
         while len(self.waiting) < self.limits.batch and time.monotonic() < until:
             before = len(self.waiting)
-            self._moved.wait(_QUIET_SECONDS)
+            self._moved.wait(self._quiet)
             if len(self.waiting) == before and not self.coming:
                 return
 
@@ -163,4 +165,7 @@ class Worker:
                 job.fail(error)
         for job in jobs:
             job.fail(Refusal(500, "The model gave no answer."))
-        _log.info("batch of %d in %.2f s", len(jobs), time.monotonic() - began)
+        seconds = time.monotonic() - began
+        a_token = seconds / max(1, *(job.count for job in jobs)) if len(jobs) > 1 else 0.0
+        self._quiet = min(max(a_token, _LEAST_QUIET), _MOST_QUIET)
+        _log.info("batch of %d in %.2f s", len(jobs), seconds)
