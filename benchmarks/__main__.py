@@ -50,7 +50,7 @@ ON_REQUEST = {
     "lists": "benchmarks.lists",  # takes half an hour, and both packaged models
     "likeness": "benchmarks.likeness",  # takes minutes, and a packaged model
     "documents": "benchmarks.documents",  # takes ten minutes, and a packaged model
-    "serve": "benchmarks.serving",  # takes a quarter of an hour, and a packaged model
+    "serve": "benchmarks.serving",  # takes an hour, and a packaged model
     "engine_shapes": "benchmarks.engine_shapes",  # writes 5 GB
     "engines": "benchmarks.engines",  # takes a quarter of an hour, and both packaged models
     "suite": "benchmarks.suite",  # runs all tests

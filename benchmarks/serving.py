@@ -25,7 +25,7 @@ from benchmarks.support.recording import at_least, interval, measured, tell
 from rauq.layout import command, environment
 from rauq.model.loading import load_model
 
-CLIENTS, NEW_TOKENS, REQUESTS, ROUNDS, LEAST = (1, 4, 8), 24, 2, 5, 0.95
+CLIENTS, NEW_TOKENS, REQUESTS, ROUNDS, LEAST = (1, 4, 8), 64, 2, 15, 0.95
 WITH_NUMBERS = 4  # clients
 ENGINES = ("transformers", "llama.cpp")
 PLAIN, NUMBERS = "text alone", "with numbers"

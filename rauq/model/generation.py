@@ -125,6 +125,7 @@ class _Answer:
     ids: list[int] = field(default_factory=list)
     ending: bytes = b""  # as many of the last bytes as a stop string can need
     stop_reason: StopReason | None = None
+    told: Trace | NonFiniteLogits | None = None  # what its watch was told at its end
 
     @property
     def is_open(self) -> bool:
@@ -280,7 +281,9 @@ def _decoded(
             logits = session.feed(chosen[:, None], tail=1)
         for item in growing:
             _tell(answers[item], partial(so_far, [item]))
-    return so_far(range(len(answers)))
+    left = [item for item, answer in enumerate(answers) if answer.told is None]
+    found = dict(zip(left, so_far(left), strict=True))
+    return [found[item] if answer.told is None else answer.told for item, answer in enumerate(answers)]
 
 
 def _tell(answer: _Answer, so_far: Callable[[], list[Trace | NonFiniteLogits]]) -> None:
@@ -290,7 +293,8 @@ def _tell(answer: _Answer, so_far: Callable[[], list[Trace | NonFiniteLogits]]) 
         if watch.on_progress is not None:
             watch.on_progress(lambda: or_raise(so_far()[0]))
     elif watch.on_end is not None:
-        watch.on_end(so_far()[0])
+        answer.told = so_far()[0]
+        watch.on_end(answer.told)
 
 
 def _of_row(decoder: Decoder, session: CaptureSession, row: int, layers: Sequence[int]) -> Tensor:

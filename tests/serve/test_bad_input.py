@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -266,26 +267,25 @@ def test_a_stopping_server_ends_running_answers_and_takes_no_new_ones(serving, g
         assert first.result().status_code == 200
 
 
-def start(folder, *options, **environment):
+@contextmanager
+def started(folder, *options):
     """The command as a user types it, once it listens: the process, and its address."""
     command = [sys.executable, "-m", "rauq", "serve", "--model", str(folder), "--port", "0", *options]
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
-    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=variables)
-    lines = []
-    for line in running.stderr:
-        lines.append(line)
-        if found := re.search(r"on (http://\S+)/v1", line):
-            return running, found[1]
-    raise AssertionError("".join(lines))
+    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=variables) as running:
+        try:
+            yield (
+                running,
+                next(found[1] for line in running.stderr if (found := re.search(r"on (http://\S+)/v1", line))),
+            )
+        finally:
+            running.kill()
 
 
 def test_sigterm_ends_a_server_once_ten_answers_have_ended(chat_folder):
-    running, address = start(chat_folder)
-    name = httpx.get(f"{address}/v1/models").json()["data"][0]["id"]
-    body = {"model": name, "messages": MESSAGES, "max_tokens": 100, "stream": True}
     begun = threading.Semaphore(0)
 
-    def read(_):
+    def read(address, body):
         with httpx.stream("POST", f"{address}/v1/chat/completions", json=body, timeout=60) as response:
             lines = []
             for line in filter(None, response.iter_lines()):
@@ -293,14 +293,16 @@ def test_sigterm_ends_a_server_once_ten_answers_have_ended(chat_folder):
                 lines.append(line)
         return lines
 
-    with ThreadPoolExecutor(10) as pool:
-        answers = [pool.submit(read, number) for number in range(10)]
-        assert begun.acquire(timeout=60)
-        running.send_signal(signal.SIGTERM)
-        last = [one.result()[-1] for one in answers]
-    assert running.wait(60) == 0
-    log = running.stderr.read()
-    running.stderr.close()
+    with started(chat_folder) as (running, address):
+        name = httpx.get(f"{address}/v1/models").json()["data"][0]["id"]
+        body = {"model": name, "messages": MESSAGES, "max_tokens": 100, "stream": True}
+        with ThreadPoolExecutor(10) as pool:
+            answers = [pool.submit(read, address, body) for _ in range(10)]
+            assert begun.acquire(timeout=60)
+            running.send_signal(signal.SIGTERM)
+            last = [one.result()[-1] for one in answers]
+        assert running.wait(60) == 0
+        log = running.stderr.read()
     assert all(line == "data: [DONE]" or "stopping" in line for line in last)
     assert "Where is it" not in log
 

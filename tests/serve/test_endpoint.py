@@ -9,6 +9,7 @@ import pytest
 import rauq
 from rauq.errors import NotCaptured
 from rauq.scoring.settings import Settings
+from serve import streaming
 from serve.worker import Limits, Worker
 from tests.serve.conftest import CHAT, MESSAGES, NAME, TEXT
 
@@ -239,3 +240,11 @@ def test_metrics_count_requests_answers_and_tokens(server):
     assert 'rauq_serve_answers_total{ending="length"} 1' in lines
     assert 'rauq_serve_tokens_total{kind="completion"} 12' in lines
     assert httpx.get(f"{server.address}/health").json() == {"status": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("length", "text"), [(0, ""), (1, ""), (2, "ab"), (3, "ab"), (4, "abcd"), (5, "abcd"), (6, "abcdéf")]
+)
+def test_a_token_is_streamed_once_all_of_it_is_sure(length, text):
+    """The third has no character yet: it comes with the one that completes it."""
+    assert streaming._whole_tokens(("ab", "cd", "", "éf", ""), length) == text
