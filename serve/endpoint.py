@@ -143,7 +143,9 @@ async def _answer(service: Service, request: Request, *, kind: Kind) -> Response
         with service.worker.expecting():
             await asyncio.to_thread(answers.submit)
         if not asked.stream:
-            return JSONResponse(await _unless_gone(request, whole(answers, head)))
+            found = await _unless_gone(request, whole(answers, head))
+            answers.leave()
+            return JSONResponse(found)
         first = await _unless_gone(request, begun(answers))
         service.counts.began(time.monotonic() - answers.began)
     except BaseException:

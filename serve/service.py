@@ -86,6 +86,7 @@ class Answers:
         """End the answers: nobody waits for them any more."""
         for job in self.jobs:
             job.gone.set()
+        self.jobs.clear()  # they hold this object: memory comes back without a search for circles
 
     @property
     def wants_numbers(self) -> bool:
