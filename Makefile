@@ -7,7 +7,7 @@ STAMPS := $(VENV)/stamps
 PEERS := .venv-peers
 EXPORTS := .venv-exports
 PLACE := import sysconfig; print(sysconfig.get_path('purelib'))
-TYPED := $(wildcard rauq analysis pages app.py training benchmarks)
+TYPED := $(wildcard rauq analysis serve pages app.py training benchmarks)
 # Browser tests wait about as long as they compute: three workers keep two cores busy.
 WORKERS ?= 3
 PYTHONS ?= $(PYTHON)

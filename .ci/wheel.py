@@ -1,4 +1,4 @@
-"""The build hook of the wheel: `analysis`, the pages and the app become parts of the package `rauq`.
+"""The build hook of the wheel: `analysis`, `serve`, the pages and the app become parts of the package `rauq`.
 
 So nothing but `rauq` is added to what a user can import. `app.py` is in a folder of its own, since Streamlit puts the
 folder of its script on Python's path, where `rauq/trace` would hide the module `trace` of Python.
@@ -15,12 +15,13 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 PLACES = {
     "rauq": "rauq",
     "analysis": "rauq/analysis",
+    "serve": "rauq/serve",
     "app.py": "rauq/web/app.py",
     "pages": "rauq/web/pages",
     ".streamlit": "rauq/web/.streamlit",
     "docs": "rauq/web/docs",
 }
-MOVED = {"analysis": "rauq.analysis", "pages": "rauq.web.pages"}
+MOVED = {"analysis": "rauq.analysis", "serve": "rauq.serve", "pages": "rauq.web.pages"}
 
 
 class WheelHook(BuildHookInterface):

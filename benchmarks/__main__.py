@@ -50,7 +50,8 @@ ON_REQUEST = {
     "lists": "benchmarks.lists",  # takes half an hour, and both packaged models
     "likeness": "benchmarks.likeness",  # takes minutes, and a packaged model
     "documents": "benchmarks.documents",  # takes ten minutes, and a packaged model
-    "faithbench": "benchmarks.documents.faithbench",  # takes ten minutes, a packaged model, and data of others
+    "faithbench": "benchmarks.documents.faithbench",  # takes half an hour, a packaged model, and data of others
+    "serve": "benchmarks.serving",  # takes an hour, and a packaged model
     "engine_shapes": "benchmarks.engine_shapes",  # writes 5 GB
     "engines": "benchmarks.engines",  # takes a quarter of an hour, and both packaged models
     "suite": "benchmarks.suite",  # runs all tests

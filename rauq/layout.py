@@ -15,6 +15,7 @@ _IS_INSTALLED = (_PACKAGE / "analysis" / "__init__.py").is_file()
 
 ROOT = _PACKAGE.parent  # the folder in which Python finds rauq
 ANALYSIS = "rauq.analysis" if _IS_INSTALLED else "analysis"
+SERVE = "rauq.serve" if _IS_INSTALLED else "serve"
 APP = (_PACKAGE / "web" if _IS_INSTALLED else ROOT) / "app.py"
 DOCUMENTS = APP.parent / "docs"
 HOST = f"{'rauq.web.' if _IS_INSTALLED else ''}pages.ui.host.server"

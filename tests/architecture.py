@@ -30,7 +30,7 @@ LOADED_BY_NAME = {
     "benchmarks/__main__.py": "a measurement; some are in tests, with whose models and inputs they measure",
     "benchmarks/coverage/__init__.py": "the modules of its own folder that have simulations",
 }
-_MODULE_NAME = re.compile(r"(?:analysis|pages)(?:\.[A-Za-z_]\w*)+(?<!\.py)")
+_MODULE_NAME = re.compile(r"(?:analysis|pages|serve)(?:\.[A-Za-z_]\w*)+(?<!\.py)")
 _TYPED = re.compile(r"python -m (?:rauq|analysis|pages)\b|requirements-extra")
 _CSV_WRITERS = {"to_csv", "writer", "DictWriter"}
 
@@ -78,7 +78,7 @@ def named_modules(sources: Sources) -> list[str]:
     return [
         f"{path}:{node.lineno}: {node.value}: use ANALYSIS or HOST of {_LAYOUT}, or __package__"
         for path, text in sources.items()
-        if path.startswith(("app.py", "pages/", "analysis/", "rauq/")) and path != _LAYOUT
+        if path.startswith(("app.py", "pages/", "serve/", "analysis/", "rauq/")) and path != _LAYOUT
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and _MODULE_NAME.fullmatch(node.value)
     ]
@@ -89,7 +89,7 @@ def typed_commands(sources: Sources) -> list[str]:
     return [
         f"{path}:{number}: {found[0]} is named; take the command from {_LAYOUT}"
         for path, text in sources.items()
-        if path.startswith(("app.py", "pages/", "analysis/", "rauq/")) and path != _LAYOUT
+        if path.startswith(("app.py", "pages/", "serve/", "analysis/", "rauq/")) and path != _LAYOUT
         for number, line in enumerate(text.splitlines(), 1)
         if (found := _TYPED.search(line))
     ]

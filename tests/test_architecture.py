@@ -13,7 +13,7 @@ from tests import architecture
 from tests.imports import imported_after
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("pages", "analysis", "rauq", "training", "benchmarks")
+FOLDERS = ("pages", "analysis", "serve", "rauq", "training", "benchmarks")
 HEAVY = ("torch", "transformers", "scipy", "sklearn", "pandas", "plotly", "pydantic", "streamlit")
 LINT = "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True, no_logo=True))"
 

@@ -170,6 +170,7 @@ SPEED = (
     Subject("real_speed", "A real model"),
     Subject("engine_speed", "Engines: speed"),
     Subject("engine_shapes", "Engines: large models"),
+    Subject("serve", "Serving"),
     Subject("capture", "Overhead"),
     Subject("overhead", "Overhead by method"),
     Subject("monitor", "Watching"),

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from rauq.cli.commands import KNOWN_ERROR, say
-from rauq.layout import ANALYSIS, RAUQ_COMMAND
+from rauq.layout import ANALYSIS, RAUQ_COMMAND, SERVE
 from rauq.version import __version__
 
-_PACKAGES = {"rauq", "analysis", "pages"}
+_PACKAGES = {"rauq", "analysis", "pages", "serve"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +39,7 @@ def _of_sets(name: str, about: str, function: str) -> Command:
 COMMANDS = (
     Command(name="app", about="open the app for the user of this machine", module="rauq.cli.app", extra="app"),
     Command(name="host", about="open the app to others, behind a guard", module="rauq.cli.app", extra="app"),
+    Command(name="serve", about="serve a model to clients of OpenAI's API", module=f"{SERVE}.main", extra="serve"),
     Command(name="inspect", about="answer a prompt, and show its uncertainty", module="rauq.cli.inspect"),
     _of_sets("score", "generate and score answers to a data set", "commands:score"),
     _of_sets("report", "write the tables and figures of runs", "commands:report"),
@@ -79,8 +80,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=RAUQ_COMMAND,
         usage="%(prog)s COMMAND ... | --version",
-        description="A microscope for RAUQ, the uncertainty of a language model's answer.",
-        epilog="Options: COMMAND --help. Exit codes: 0 done, 1 known error, 2 invalid input.",
+        description="A microscope for RAUQ, the uncertainty of a language model's answer.\n"
+        "Options: COMMAND --help. Exit codes: 0 done, 1 known error, 2 invalid input.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, repeat
 from typing import TypeVar
 
-from rauq.arguments import Cancel, is_whole
+from rauq.arguments import Cancel, Sampling, is_whole
 from rauq.errors import Failure, InvalidInput, OutOfMemory, RauqError
 from rauq.model.context import ModelDescription, PromptLike
 from rauq.scoring.watch import UNWATCHED, Watch
@@ -88,21 +88,29 @@ def _or_error(encode: Callable[[Item], Encoded], item: Item) -> Encoded | RauqEr
 
 
 def watched(
-    described: ModelDescription, prompts: Sequence[PromptLike], watches: Sequence[Watch] | None
-) -> Iterator[tuple[PromptLike, Watch]]:
-    """Prompts with their watches, if there are any, taken as they are needed.
+    described: ModelDescription,
+    prompts: Sequence[PromptLike],
+    watches: Sequence[Watch] | None,
+    sampling: Sequence[Sampling | None] | None = None,
+) -> Iterator[tuple[PromptLike, Watch, Sampling | None]]:
+    """Prompts with their watches and how each is drawn, if these are given, taken as they are needed.
 
     Raises:
-        InvalidInput: one prompt in place of several, another number of watches, or monitors that do not fit.
+        InvalidInput: one prompt in place of several, another number of watches or of ways to draw, or monitors that do
+            not fit.
     """
     refuse_one(prompts)
-    if watches is None:
-        return zip(prompts, repeat(UNWATCHED), strict=False)
-    if len(prompts) != len(watches):
-        message = f"Got {len(watches)} watches for {len(prompts)} prompts. Give one for each prompt, or none."
+    _refuse_another_number(prompts, watches, "watches")
+    _refuse_another_number(prompts, sampling, "ways to draw")
+    refuse_monitors(described, watches or ())
+    own, drawn = repeat(UNWATCHED) if watches is None else watches, repeat(None) if sampling is None else sampling
+    return zip(prompts, own, drawn, strict=False)
+
+
+def _refuse_another_number(prompts: Sequence[PromptLike], given: Sequence[object] | None, what: str) -> None:
+    if given is not None and len(prompts) != len(given):
+        message = f"Got {len(given)} {what} for {len(prompts)} prompts. Give one for each prompt, or none."
         raise InvalidInput(message)
-    refuse_monitors(described, watches)
-    return zip(prompts, watches, strict=True)
 
 
 def refuse_monitors(described: ModelDescription, watches: Sequence[Watch]) -> None:

@@ -3,15 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from rauq.arguments import Sampling
 from rauq.capture.cache import NO_PREFIX
+from rauq.capture.draws import chooser, each_by_its_own
 from rauq.capture.extras import OF_PROMPT, Layout
 from rauq.capture.logits import LogitsBuffer, TokenStatistics, chosen_and_entropies, token_statistics
 from rauq.capture.session import CaptureSession
@@ -23,50 +22,6 @@ from rauq.scoring.watch import UNWATCHED, Watch
 from rauq.trace.extras import Wanted
 from rauq.trace.thinking import PROMPT_TOKENS, thinking_span
 from rauq.trace.trace import Alternative, StopReason, Trace
-
-
-def chooser(
-    sampling: Sequence[Sampling], each: int, device: torch.device, *, first: int = 0
-) -> Callable[[Tensor], Tensor]:
-    """Logits (B, V) to the next tokens (B,), greedily without `sampling`.
-
-    Each of `sampling`, alike but for the seed, is that of `each` rows, counted from `first`: row k draws from a stream
-    seeded from (seed, k), whatever B is.
-    """
-    if not sampling:
-        return lambda logits: logits.argmax(dim=-1)
-    generators = [_generator(one.seed, row, device) for one in sampling for row in range(first, first + each)]
-    how = sampling[0]
-    temperature = max(float(how.temperature), torch.finfo(torch.float32).tiny)
-    warp = LogitsProcessorList([TemperatureLogitsWarper(temperature)])
-    if how.top_k:
-        warp.append(TopKLogitsWarper(int(how.top_k)))
-    if how.top_p < 1:
-        warp.append(TopPLogitsWarper(float(how.top_p)))
-
-    no_ids: Any = None  # these three look at the scores alone
-
-    def draw(logits: Tensor) -> Tensor:
-        # An undefined row draws token 0 here, and is reported with its position once the statistics are known.
-        scores = logits.float() - logits.max(dim=-1, keepdim=True).values  # a low temperature must not overflow
-        probabilities = warp(no_ids, scores).softmax(dim=-1)
-        undefined = probabilities.isnan().any(dim=-1, keepdim=True)
-        probabilities = probabilities.masked_fill(undefined, 1.0)
-        rows = zip(probabilities, generators, strict=True)
-        return torch.cat([torch.multinomial(row, 1, generator=generator) for row, generator in rows])
-
-    return draw
-
-
-def _generator(seed: int | None, row: int, device: torch.device) -> torch.Generator:
-    generator = torch.Generator(device)
-    if seed is None:
-        generator.seed()
-    elif row == 0:
-        generator.manual_seed(int(seed))  # a single answer is the first of many
-    else:
-        generator.manual_seed(int(np.random.SeedSequence((int(seed), row)).generate_state(1, np.uint64)[0]))
-    return generator
 
 
 def build_trace(
@@ -170,6 +125,7 @@ class _Answer:
     ids: list[int] = field(default_factory=list)
     ending: bytes = b""  # as many of the last bytes as a stop string can need
     stop_reason: StopReason | None = None
+    told: Trace | NonFiniteLogits | None = None  # what its watch was told at its end
 
     @property
     def is_open(self) -> bool:
@@ -183,13 +139,13 @@ def generate(
     *,
     limits: Limits,
     wanted: Wanted,
-    sampling: Sampling | None = None,
+    sampling: Sequence[Sampling | None] = (),
     prefix: Sequence[int] = (),
     watches: Sequence[Watch] = (),
 ) -> list[Trace | NonFiniteLogits]:
     """Answer a batch of prompts; every answer starts with `prefix`, which is teacher-forced and may end it.
 
-    Of `watches` there is one for each prompt, or none.
+    Of `sampling` and of `watches` there is one for each prompt, or none.
 
     Returns, in order, a trace, or the error that concerns this prompt alone.
     """
@@ -198,6 +154,7 @@ def generate(
     sequences = [(*prompt.ids, *prefix) for prompt in prompts]
     session, ids = _begun(decoder, prompts, sequences, tail=tail, wanted=wanted, budget=budget)
     logits = session.feed(ids, tail=tail)
+    drawn = [None if one is None else _noted(one, first=not prefix) for one in sampling]
     return _decoded(
         decoder,
         session,
@@ -205,7 +162,8 @@ def generate(
         prompts,
         limits=limits,
         wanted=wanted,
-        sampling=[] if sampling is None else [sampling],
+        choose=each_by_its_own(sampling, logits.device),
+        drawn=drawn or [None] * len(prompts),
         prefix=prefix,
         watches=watches,
     )
@@ -231,8 +189,10 @@ def sample(
     session.repeat(k)
     logits = logits.repeat_interleave(k, dim=0)
     repeated = [prompt for prompt in prompts for _ in range(k)]
-    drawn = _decoded(decoder, session, logits, repeated, limits=limits, wanted=wanted, sampling=sampling, first=first)
-    return [drawn[start : start + k] for start in range(0, len(drawn), k)]
+    choose = chooser(sampling, k, logits.device, first=first)
+    drawn = [_noted(one, first=first + row == 0) for one in sampling for row in range(k)]
+    found = _decoded(decoder, session, logits, repeated, limits=limits, wanted=wanted, choose=choose, drawn=drawn)
+    return [found[start : start + k] for start in range(0, len(found), k)]
 
 
 def read(
@@ -286,19 +246,17 @@ def _decoded(
     *,
     limits: Limits,
     wanted: Wanted,
-    sampling: Sequence[Sampling],
-    first: int = 0,
+    choose: Callable[[Tensor], Tensor],
+    drawn: Sequence[Sampling | None],
     prefix: Sequence[int] = (),
     watches: Sequence[Watch] = (),
 ) -> list[Trace | NonFiniteLogits]:
     """Go on from the logits (B, len(prefix) + 1, V) of the prefill until every answer has ended.
 
-    Each of `sampling` is that of equally many answers; none: greedy.
+    `choose`: logits (B, V) to the next tokens (B,); `drawn` is what traces say of it, one for each answer.
     """
-    described, each = decoder.described, len(prompts) // max(1, len(sampling))
-    drawn = [_noted(one, first=first + row == 0 and not prefix) for one in sampling for row in range(each)]
-    no_sampling: list[Sampling | None] = [None] * len(prompts)
-    about = zip(prompts, watches or [UNWATCHED] * len(prompts), drawn or no_sampling, strict=True)
+    described = decoder.described
+    about = zip(prompts, watches or [UNWATCHED] * len(prompts), drawn, strict=True)
     answers = [_Answer(*own, TextStream(described.tokens, described.end_ids)) for own in about]
     extend = partial(_extend, described, answers, limits=limits, num_forced=len(prefix))
     observe = partial(_observe, answers, layers=_begin_monitors(answers))
@@ -308,7 +266,6 @@ def _decoded(
         buffer.add(logits[:, place], forced)
         observe(logits[:, place], forced, partial(_of_row, decoder, session, place))
         extend(forced)
-    choose = chooser(sampling, each, logits.device, first=first)
     last_row = limits.last_row or "diagonal" in wanted.names
 
     def so_far(items: Sequence[int]) -> list[Trace | NonFiniteLogits]:
@@ -324,7 +281,9 @@ def _decoded(
             logits = session.feed(chosen[:, None], tail=1)
         for item in growing:
             _tell(answers[item], partial(so_far, [item]))
-    return so_far(range(len(answers)))
+    left = [item for item, answer in enumerate(answers) if answer.told is None]
+    found = dict(zip(left, so_far(left), strict=True))
+    return [found[item] if answer.told is None else answer.told for item, answer in enumerate(answers)]
 
 
 def _tell(answer: _Answer, so_far: Callable[[], list[Trace | NonFiniteLogits]]) -> None:
@@ -334,7 +293,8 @@ def _tell(answer: _Answer, so_far: Callable[[], list[Trace | NonFiniteLogits]]) 
         if watch.on_progress is not None:
             watch.on_progress(lambda: or_raise(so_far()[0]))
     elif watch.on_end is not None:
-        watch.on_end(so_far()[0])
+        answer.told = so_far()[0]
+        watch.on_end(answer.told)
 
 
 def _of_row(decoder: Decoder, session: CaptureSession, row: int, layers: Sequence[int]) -> Tensor:

@@ -188,7 +188,7 @@ class LanguageModel(ModelDescription):
                 [encoded],
                 limits=limits,
                 wanted=request,
-                sampling=sampling,
+                sampling=[sampling],
                 prefix=prefix,
                 watches=[watch],
             )
@@ -222,31 +222,35 @@ class LanguageModel(ModelDescription):
         *,
         batch_size: int = 8,
         watches: Sequence[Watch] | None = None,
+        sampling: Sequence[Sampling | None] | None = None,
         **options: Unpack[AnswerOptions],
     ) -> Iterator[Trace | Failure]:
-        """Answer prompts greedily, with left padding: a trace or a failure each, in order.
+        """Answer prompts with left padding: a trace or a failure each, in order.
 
         What prompts of a batch share at their beginning is fed once, unless the model keeps more than keys and values
         of it, or `extras` has "diagonal" or "hidden", which need all tokens of the prompt.
         Once `cancel` is set, the batch that runs gives partial traces, and the prompts after it give nothing.
         `watches`: what happens while each answer grows, one `rauq.Watch` for each prompt.
+        `sampling`: how each answer is drawn, one for each prompt, as by `generate` with these values; None: greedily.
         """
         asked, captured, limited = parts("generate_batch", options, *_ANSWERED)
         request, limits, decoder = self._wanted(**captured), limits_of(self, **limited), self._decoder
 
-        def encode(pair: tuple[PromptLike, Watch]) -> tuple[Prompt, Watch]:
-            return self.encode(pair[0], **asked), pair[1]
+        def encode(item: tuple[PromptLike, Watch, Sampling | None]) -> tuple[Prompt, Watch, Sampling | None]:
+            return self.encode(item[0], **asked), item[1], item[2]
 
-        def run(batch: Sequence[tuple[Prompt, Watch]]) -> list[Trace | NonFiniteLogits]:
-            encoded, own = zip(*batch, strict=True)
+        def run(batch: Sequence[tuple[Prompt, Watch, Sampling | None]]) -> list[Trace | NonFiniteLogits]:
+            encoded, own, drawn = zip(*batch, strict=True)
             shortened = within_context(self, limits, max(len(prompt.ids) for prompt in encoded))
             if len(batch) > 1 and shortened != limits:  # a long prompt must not shorten the other answers of the batch
-                return [run([pair])[0] for pair in batch]
+                return [run([item])[0] for item in batch]
             with self._running("generating a batch"):
-                return generation.generate(decoder, encoded, limits=shortened, wanted=request, watches=own)
+                return generation.generate(
+                    decoder, encoded, limits=shortened, wanted=request, sampling=drawn, watches=own
+                )
 
-        size = self._size(batch_size)
-        return in_batches(watched(self, prompts, watches), encode=encode, run=run, size=size, cancel=limits.cancel)
+        size, items = self._size(batch_size), watched(self, prompts, watches, sampling)
+        return in_batches(items, encode=encode, run=run, size=size, cancel=limits.cancel)
 
     def read_batch(
         self,

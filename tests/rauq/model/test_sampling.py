@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from rauq.arguments import Sampling
 from rauq.errors import Failure, InvalidInput, NonFiniteLogits
 from tests.tiny import PROMPT, assert_close, chained, counted, raw_logprobs
 
@@ -134,3 +135,17 @@ def test_undefined_logits_fail_only_the_samples_of_their_prompt(fresh_lm):
         head[:] = torch.nan
     [failure] = fresh_lm.sample_batch([PROMPT], seeds=[0], k=2, max_new_tokens=2)
     assert isinstance(failure.error, NonFiniteLogits)
+
+
+def test_each_answer_of_a_batch_is_drawn_as_if_it_were_alone(lm):
+    prompts, drawn = [PROMPT, "b", PROMPT], [Sampling(seed=3, temperature=2.0), None, Sampling(seed=4, top_k=0)]
+    batch = list(lm.generate_batch(prompts, sampling=drawn, max_new_tokens=12, stop=()))
+    for prompt, own, trace in zip(prompts, drawn, batch, strict=True):
+        how = {} if own is None else {"do_sample": True, **vars(own)}
+        alone = lm.generate(prompt, max_new_tokens=12, stop=(), **how)
+        assert (trace.answer_ids.tolist(), trace.sampling) == (alone.answer_ids.tolist(), own)
+
+
+def test_a_batch_needs_a_way_to_draw_for_each_prompt(lm):
+    with pytest.raises(InvalidInput, match="Got 1 ways to draw for 2 prompts"):
+        lm.generate_batch([PROMPT, PROMPT], sampling=[Sampling(seed=1)])

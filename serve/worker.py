@@ -1,0 +1,171 @@
+"""The thread that has the model: jobs wait in a bounded queue and are answered in batches."""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rauq.errors import Failure
+from rauq.model.language_model import LanguageModel
+from serve import LOG
+from serve.job import Job
+from serve.refusals import STOPPING, Refusal, where
+
+_log = logging.getLogger(LOG)
+# A batch begins once no job has come for so many seconds, and no request is on its way to become one: clients whose
+# answers ended together come back together, and who comes too late waits for the end of the batch. After a batch of
+# several it is as long as a token took, within these bounds: on a busy machine clients come back more slowly.
+_LEAST_QUIET, _MOST_QUIET = 0.02, 0.1
+_MOST_GATHERING = 0.3  # seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a server takes: jobs that wait, answers of a batch, tokens of an answer, seconds from request to answer."""
+
+    waiting: int = 64
+    batch: int = 8
+    tokens: int = 1024
+    seconds: float = 600.0
+
+
+class _AllGone:
+    """Whether nobody waits for a batch any more."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self.jobs = jobs
+
+    def is_set(self) -> bool:
+        """Whether to stop."""
+        return all(job.gone.is_set() for job in self.jobs)
+
+
+class Worker:
+    """Answers jobs in the order in which they came, as many together as fit; one batch at a time.
+
+    A job that comes while a batch runs waits for its end. `last_row`: as in `LimitOptions`.
+    """
+
+    def __init__(self, lm: LanguageModel, limits: Limits, *, last_row: bool = False) -> None:
+        self.lm, self.limits, self.last_row = lm, limits, last_row
+        self.waiting: deque[Job] = deque()
+        self.running: list[Job] = []
+        self.is_stopping = False
+        self.coming = 0  # requests that are read and not yet jobs; the event loop counts them
+        self._moved, self._quiet = threading.Condition(), _LEAST_QUIET
+        threading.Thread(target=self._run, name="model", daemon=True).start()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no job waits or runs."""
+        return not self.waiting and not self.running
+
+    @contextmanager
+    def expecting(self) -> Iterator[None]:
+        """Let a batch that is about to begin wait for jobs that come in the body."""
+        self.coming += 1
+        try:
+            yield
+        finally:
+            self.coming -= 1
+
+    def submit(self, jobs: Sequence[Job]) -> None:
+        """Let jobs wait for their turn.
+
+        Raises:
+            Refusal: the queue is full, or the server is stopping.
+        """
+        with self._moved:
+            if self.is_stopping:
+                raise Refusal(503, STOPPING)
+            count = sum(not job.gone.is_set() for job in self.waiting)
+            if count + len(jobs) > self.limits.waiting:
+                message = f"{count} answers wait, and at most {self.limits.waiting} may. Try again later."
+                raise Refusal(429, message, code="rate_limit_exceeded")
+            self.waiting.extend(jobs)
+            self._moved.notify_all()
+
+    def stop(self) -> None:
+        """Take no new jobs."""
+        self.is_stopping = True
+
+    def abort(self) -> None:
+        """End what waits or runs: each client is told why."""
+        with self._moved:
+            for job in (*self.waiting, *self.running):
+                job.fail(Refusal(503, STOPPING))
+                job.gone.set()
+
+    def _run(self) -> None:
+        while True:
+            with self._moved:
+                self._moved.wait_for(lambda: self.waiting)
+                self._gather()
+                self.running = self._taken()
+            if self.running:
+                self._answer(self.running)
+            self.running = []
+
+    def _gather(self) -> None:
+        """Wait for the jobs that are about to come."""
+        until = time.monotonic() + _MOST_GATHERING
+        while len(self.waiting) < self.limits.batch and time.monotonic() < until:
+            before = len(self.waiting)
+            self._moved.wait(self._quiet)
+            if len(self.waiting) == before and not self.coming:
+                return
+
+    def _taken(self) -> list[Job]:
+        """The first job that waits, and those that fit it; who is gone or too late leaves."""
+        for job in list(self.waiting):
+            if job.is_late:
+                job.fail(Refusal(503, f"The answer has not begun after {self.limits.seconds:g} s. Try again later."))
+            if job.gone.is_set() or job.has_ended:
+                self.waiting.remove(job)
+        taken: list[Job] = []
+        for job in list(self.waiting):
+            if len(taken) < self.limits.batch and self._fit([*taken, job]):
+                taken.append(job)
+                self.waiting.remove(job)
+        return taken
+
+    def _fit(self, jobs: Sequence[Job]) -> bool:
+        """Whether these can be one batch: put to the model in the same way, and together within its context."""
+        if len(jobs) == 1:
+            return True
+        asked = [job.wanted for job in jobs]
+        longest = max(one.num_prompt for one in asked) + max(one.most_tokens for one in asked)
+        context = self.lm.context_length
+        return len({one.chat for one in asked}) == 1 and (context is None or longest <= context)
+
+    def _answer(self, jobs: Sequence[Job]) -> None:
+        """Answer a batch; whatever happens, each of its clients is told."""
+        began = time.monotonic()
+        try:
+            outcomes = self.lm.generate_batch(
+                [job.wanted.prompt for job in jobs],
+                batch_size=len(jobs),
+                watches=[job.watch for job in jobs],
+                sampling=[job.wanted.sampling for job in jobs],
+                max_new_tokens=max(job.wanted.most_tokens for job in jobs),
+                chat=jobs[0].wanted.chat,
+                stop=(),
+                last_row=self.last_row,
+                cancel=_AllGone(jobs),
+            )
+            for job, outcome in zip(jobs, outcomes, strict=False):  # of a batch that was cancelled, not all are there
+                if isinstance(outcome, Failure):
+                    job.fail(outcome.error)
+        except Exception as error:  # noqa: BLE001 - the clients of this batch are told, and the next batch runs
+            _log.error("batch failed: %s", where(error))
+            for job in jobs:
+                job.fail(error)
+        for job in jobs:
+            job.fail(Refusal(500, "The model gave no answer."))
+        seconds = time.monotonic() - began
+        a_token = seconds / max(1, *(job.count for job in jobs)) if len(jobs) > 1 else 0.0
+        self._quiet = min(max(a_token, _LEAST_QUIET), _MOST_QUIET)
+        _log.info("batch of %d in %.2f s", len(jobs), seconds)
