@@ -1,6 +1,5 @@
 """Generation in the background: one at a time, can be stopped, and reports every failure."""
 
-import math
 import re
 import threading
 from collections import UserDict
@@ -18,7 +17,6 @@ from pages.ui.evidence import check
 from pages.ui.host import hosting, jobs, models
 from pages.ui.host.hosting import Busy, ModelChoice
 from pages.ui.host.jobs import Job
-from pages.ui.host.queueing.queue import Queue
 from pages.ui.host.request import Request
 from pages.ui.host.store import JobRegistry, Loaded, store
 from pages.ui.inspect import form
@@ -361,17 +359,6 @@ def test_a_failure_is_reported(error, slow, monkeypatch, caplog):
     job = ended(started(REQUEST))
     assert str(error) in str(job.error)
     assert len(caplog.records) == (not isinstance(error, InvalidInput))
-
-
-def test_a_wait_is_not_known_before_a_turn_has_ended(monkeypatch):
-    queue, first, second = Queue(), Job(REQUEST), Job(REQUEST)
-    with queue.turn(threading.Event(), "a", first):
-        queue._join("b", second)
-        assert math.isnan(jobs._seconds_until(second, queue, queue.line()))
-        queue.pace.note([first.work], 1.0)
-        assert 0 < jobs._seconds_until(second, queue, queue.line()) <= 1
-        monkeypatch.setattr(jobs.time, "monotonic", lambda: queue.running.begun + 100)
-        assert jobs._seconds_until(second, queue, queue.line()) == 0
 
 
 def test_a_lone_surrogate_is_refused():
