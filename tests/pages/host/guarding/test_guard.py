@@ -152,10 +152,12 @@ def test_messages_that_are_none_are_ignored(server):
 
 
 def test_a_message_that_is_too_long_ends_the_session_before_it_is_kept(server):
-    with connected(server.address, headers=as_visitor("long")) as client:
-        with pytest.raises(ConnectionClosed, match="1009"):  # while it is sent, or when it has been
-            client.connection.send(bytes(2 * 2**20))
-            list(client.connection)
+    def send_and_read(connection):  # it is closed while that is sent, or afterwards
+        connection.send(bytes(2 * 2**20))
+        list(connection)
+
+    with connected(server.address, headers=as_visitor("long")) as client, pytest.raises(ConnectionClosed, match="1009"):
+        send_and_read(client.connection)
 
 
 def files(count):
