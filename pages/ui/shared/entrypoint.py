@@ -7,7 +7,6 @@ from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
 from pages.ui.host import hosting
 from pages.ui.host.store import session, store
-from pages.ui.shared.sent import fields
 
 SHELL, GOTO = "_shell", "goto"
 _PAGE = "_page"
@@ -16,8 +15,7 @@ _STYLE = Path(__file__).with_name("page.css")
 
 
 def configure() -> None:
-    """Set title, icon, width and style of a page, and ignore what its fields cannot have."""
-    fields.check_all()
+    """Set title, icon, width and style of a page."""
     if hosting.is_hosted():
         st.set_option("client.showErrorDetails", "none")  # a traceback would show visitors details of this machine
         _require_guard()

@@ -1,15 +1,11 @@
 """What a browser sent: nothing but a page's own types is taken, whatever a client that is no browser sends."""
 
 import json
-import logging
 import re
 from pathlib import Path
 
 import pytest
 import streamlit as st
-from streamlit.proto.Common_pb2 import DoubleArray, StringArray
-from streamlit.proto.WidgetStates_pb2 import WidgetState
-from streamlit.testing.v1 import AppTest
 
 import pages.ui
 from pages.ui.answer_sets.reading import Said
@@ -17,7 +13,7 @@ from pages.ui.compare.strips import Selected as OfPair
 from pages.ui.inspect.linked_views.reported import AtToken, Corrected, Judged, OtherAnswer, Replaced, Reported
 from pages.ui.lesson.place import Move
 from pages.ui.shared.selection import Selected
-from pages.ui.shared.sent import events, fields
+from pages.ui.shared.sent import events
 
 OF = {"answer": "kept:a"}
 # Every event of every component: its kind, and what a browser reports.
@@ -89,67 +85,3 @@ def test_no_page_takes_an_event_without_its_kind():
     source = "\n".join(path.read_text() for path in Path(pages.ui.__path__[0]).rglob("*.py"))
     declared = set(re.findall(r"on_(\w+)_change=", source)) | set(re.findall(r"(\w+)=(?:_for|Listener)\(", source))
     assert declared | {"branch of a pair"} == set(EVENTS)
-
-
-def field_of(draw):
-    """What Streamlit knows of a field that a script draws."""
-    script = f"import streamlit as st\n{draw}"
-    app = AppTest.from_string(script).run()
-    (known,) = app.session_state._state._state._new_widget_state.widget_metadata.values()
-    return known
-
-
-ONE_OF = "key='a', required=True"
-BOTH = {
-    "st.number_input('A', 1, 9, key='a')": ({"double_value": 3}, {"double_value": 12}),
-    "st.number_input('A', .1, .9, key='a')": ({"double_value": 0.5}, {"double_value": 1e308}),
-    "st.slider('A', 0, 5, key='a')": (
-        {"double_array_value": DoubleArray(data=[2])},
-        {"double_array_value": DoubleArray(data=[1, 2])},
-    ),
-    "st.selectbox('A', [1, 2], key='a')": ({"string_value": "2"}, {"string_value": "foreign"}),
-    f"st.segmented_control('A', ['x', 'y'], {ONE_OF})": (
-        {"string_array_value": StringArray(data=["y"])},
-        {"string_array_value": StringArray(data=[])},
-    ),
-    "st.select_slider('A', [.1, .2], key='a')": (
-        {"string_array_value": StringArray(data=["0.2"])},
-        {"string_array_value": StringArray(data=["0.7"])},
-    ),
-    "st.multiselect('A', ['x', 'y'], key='a')": (
-        {"string_array_value": StringArray(data=[])},
-        {"string_array_value": StringArray(data=["x", "foreign"])},
-    ),
-    "st.text_input('A', key='a')": ({"string_value": "any\0thing"}, {"double_value": 3}),
-    "st.checkbox('A', key='a')": ({"bool_value": True}, {"string_value": "yes"}),
-    "st.dataframe([{'x': 1}], on_select='rerun', key='a')": (
-        {"string_value": '{"selection": {"rows": [0], "columns": [], "cells": []}}'},
-        {"string_value": '{"selection": {"rows": ["0"], "columns": [], "cells": []}}'},
-    ),
-}
-NO_NUMBERS = [{"double_value": float("nan")}, {"double_value": float("inf")}, {"int_value": 2**63 - 1}]
-NO_NUMBERS += [{"double_array_value": DoubleArray(data=[one["double_value"]])} for one in NO_NUMBERS[:2]]
-NO_TEXTS = [{"string_value": text} for text in ("[" * 50_000, '{"selection": []}', '{"selection": {"rows": 1}}')]
-
-
-@pytest.mark.parametrize("draw", BOTH)
-def test_a_field_takes_what_it_can_have_and_nothing_else(draw):
-    field = field_of(draw)
-    usual, foreign = BOTH[draw]
-    assert fields.is_possible(field, WidgetState(id=field.id, **usual))
-    texts = [] if "text_input" in draw else NO_TEXTS
-    others = [foreign, *NO_NUMBERS, *texts, {"json_value": "{}"}, {"bytes_value": b"x"}]
-    taken = [other for other in others if fields.is_possible(field, WidgetState(id=field.id, **other))]
-    assert taken == []
-
-
-def test_a_session_keeps_what_its_field_had_with_one_line_in_the_log(caplog):
-    fields.check_all()
-    app = AppTest.from_string("import streamlit as st\nst.write(st.number_input('A', 1, 9, key='a'))").run()
-    app.number_input(key="a").set_value(4).run()
-    caplog.set_level(logging.WARNING)
-    app.number_input(key="a")._value = float("nan")
-    app.run()
-    assert not app.exception
-    assert app.number_input(key="a").value == 4
-    assert [line for line in caplog.messages if "cannot have that value" in line]
