@@ -147,6 +147,7 @@ def test_the_wheel_adds_one_package_with_its_types(site):
         "judges",
         "llama",
         "ray",
+        "serve",
         "stores",
     }
 
