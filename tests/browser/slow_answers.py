@@ -10,8 +10,8 @@ REST = 0.1  # seconds
 
 
 def slowed(watch):
-    def watched(job, **options):
-        own = watch(job, **options)
+    def watched(*arguments, **options):
+        own = watch(*arguments, **options)
 
         def rest(*token):
             own.on_token(*token)
