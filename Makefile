@@ -18,7 +18,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check image-check host-check robustness check check-js weight format bench bench-coverage bench-suite bench-engines bench-written bench-online bench-peers atlas chromium clean
+.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check image-check host-check robustness check check-js weight format bench bench-coverage bench-suite bench-engines bench-written bench-faithbench bench-serve bench-visitors bench-online bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -100,6 +100,16 @@ bench-engines: setup smollm2 ## Compare llama.cpp with transformers; writes 5 GB
 
 bench-written: setup ## Compare what finds errors in written answers and lists, and when a share holds; takes an hour, and both packaged models
 	$(RUN) benchmarks written lists likeness documents --record
+
+bench-faithbench: export RAUQ_FAITHBENCH := $(RAUQ_FAITHBENCH)
+bench-faithbench: setup smollm2 ## Read FaithBench, which you have to get: make bench-faithbench RAUQ_FAITHBENCH=FOLDER
+	$(RUN) benchmarks faithbench --record
+
+bench-serve: setup smollm2 ## Compare the endpoint with the library alone; takes an hour
+	$(RUN) benchmarks serve --record
+
+bench-visitors: setup smollm2 ## Let visitors come to a host, wait and leave for an hour
+	$(RUN) benchmarks visitors_hour --record
 
 bench-online: setup ## Measure scores and alarms while an answer is written; takes half an hour, and a packaged model
 	$(RUN) benchmarks online alarms --record
