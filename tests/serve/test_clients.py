@@ -9,6 +9,7 @@ import openai
 import pytest
 from langchain_openai import ChatOpenAI
 
+from tests.event_loops import run_apart
 from tests.serve.conftest import CHAT, MESSAGES, NAME
 
 OPTIONS = {"model": NAME, "messages": MESSAGES, "max_tokens": 12}
@@ -71,7 +72,7 @@ def test_openai_asks_several_at_once(server):
         async with openai.AsyncOpenAI(base_url=server.base, api_key="none") as client:
             return await asyncio.gather(*(client.chat.completions.create(**OPTIONS, seed=seed) for seed in range(5)))
 
-    found = asyncio.run(ask())
+    found = run_apart(ask())
     assert len({one.choices[0].message.content for one in found}) == 1
 
 

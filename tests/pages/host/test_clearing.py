@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +13,7 @@ from pages.ui.host.jobs import Job
 from pages.ui.host.queueing import leaving
 from pages.ui.host.request import Request
 from pages.ui.host.store import store
+from tests.event_loops import run_apart
 
 
 @pytest.fixture
@@ -43,6 +43,5 @@ def test_a_waiting_answer_of_a_session_that_has_left_is_stopped(monkeypatch, fai
     monkeypatch.setattr(leaving, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(server, "get_instance", lambda: SimpleNamespace(is_active_session=is_active_session))
     monkeypatch.setattr(store().jobs, "jobs", {job: ""})
-    with ThreadPoolExecutor(1) as thread:  # the test's own thread may hold the event loop of a browser
-        thread.submit(lambda: asyncio.run(asyncio.wait_for(look(), 60))).result()
+    run_apart(asyncio.wait_for(look(), 60))
     assert set(looks) == job.sessions

@@ -12,8 +12,6 @@ import pytest
 from starlette.datastructures import Headers
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
-from streamlit.proto.Common_pb2 import FileUploaderState, UploadedFileInfo
-from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from benchmarks.support.server import PATIENCE, hosting
@@ -228,16 +226,3 @@ def test_what_a_visitor_writes_into_the_header_of_a_proxy_is_not_believed():
     lines = [(PROXY.lower().encode(), line) for line in (b"6.6.6.6", b"7.7.7.7, 203.0.113.5")]
     rules = Rules(names=("example.org",), proxy_header=PROXY)
     assert visitor_of({"client": ("10.0.0.1", 1)}, Headers(raw=lines), rules) == "203.0.113.5"
-
-
-def test_a_file_name_with_nul_leaves_the_page_as_it_was(server, browser):
-    content, name = b"prompt\nWhere?\n", "a\0b.csv"
-    with connected(server.address, headers=as_visitor(browser.visitor)) as client:
-        client.open("runs", "view=new")
-        assert browser.upload(client.session, "nul", content, name=name).status == 204
-        sent = FileUploaderState(uploaded_file_info=[UploadedFileInfo(name=name, size=len(content), file_id="nul")])
-        uploader = client.widgets["new_run_upload_answers"]
-        client.change(WidgetState(id=uploader, file_uploader_state_value=sent))
-        client.settle()
-        assert client.faults == client.refusals == []
-        assert "new_run_upload_answers" in client.widgets

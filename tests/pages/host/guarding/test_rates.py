@@ -17,6 +17,7 @@ from pages.ui.host.guarding.rates import (
     ServerTime,
     SessionTime,
 )
+from tests.event_loops import run_apart
 
 
 class Clock:
@@ -146,7 +147,7 @@ def test_a_few_first_pages_are_drawn_at_once_and_the_next_ones_in_turn():
         sessions[3].opening.end()
         return began, places._value
 
-    began, free = asyncio.run(come())
+    began, free = run_apart(come())
     assert began == [[True, True, False, False], [True, True, True, False]]
     assert free == 2
 
@@ -160,7 +161,7 @@ def test_a_first_page_that_takes_long_does_not_keep_others_from_beginning(monkey
         await asyncio.wait_for(second.task, 30)
         return first.task.done()
 
-    assert asyncio.run(come())
+    assert run_apart(come())
 
 
 def test_a_class_behind_one_address_has_more_of_the_servers_time_than_one_visitor(clock):
