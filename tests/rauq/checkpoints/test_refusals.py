@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -166,8 +167,10 @@ CASES = {
     ),
     "SentencePiece": Case(
         several(lost("tokenizer.json", "tokenizer_config.json"), put("tokenizer.model", b"\n\5hello")),
-        MissingPackage,
-        "{} needs a package that is not installed. Install it: pip install ",
+        ModelNotFound if find_spec("tiktoken") else MissingPackage,  # which reads such a file in its own way
+        "The tokenizer in {} cannot be loaded"
+        if find_spec("tiktoken")
+        else "{} needs a package that is not installed. Install it: pip install ",
     ),
     # Files that are not what they should be.
     "pointer": Case(
