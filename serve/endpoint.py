@@ -1,4 +1,4 @@
-"""The routes of the server, who may use them, and what is refused before a model is asked."""
+"""The routes of the server, access control, and what is refused before a model runs."""
 
 import asyncio
 import hmac
@@ -50,7 +50,7 @@ def application(service: Service) -> Starlette:
 def _guarded(
     service: Service, endpoint: Endpoint, *, is_open: bool = False
 ) -> Callable[[Request], Awaitable[Response]]:
-    """An endpoint that is asked by those who may, counted and logged, and whose errors are OpenAI's."""
+    """An endpoint with access control, counted and logged, whose errors have OpenAI's form."""
 
     async def run(request: Request) -> Response:
         began, route = time.monotonic(), request.scope["route"].path
@@ -84,7 +84,7 @@ async def _no_route(_request: Request, error: Exception) -> Response:
 
 
 def _check_access(service: Service, request: Request) -> None:
-    """Refuse who lacks the key, and, without a key, pages of other sites that a browser on this machine shows.
+    """Refuse requests without the key or, where there is none, requests from pages of other sites in a browser here.
 
     Raises:
         Refusal: so.

@@ -19,7 +19,7 @@ _LONGEST_STOP = 256  # characters: so much text may be held back
 WITHOUT_EFFECT = frozenset(
     "user metadata store service_tier safety_identifier prompt_cache_key prompt_cache_retention".split()
 )
-# Values with which a field asks for nothing. A field that is null asks for nothing either.
+# Neutral values, with which a field changes nothing. So does null.
 NEUTRAL: Mapping[str, object] = MappingProxyType(
     {
         "frequency_penalty": 0,
@@ -153,7 +153,7 @@ def read_request(body: bytes, kind: Kind) -> AnyRequest:
     if not isinstance(given, dict):
         message = f"The body is {type(given).__name__}; send a JSON object."
         raise Refusal(400, message)
-    asked = {name: value for name, value in given.items() if not _asks_for_nothing(name, value)}
+    asked = {name: value for name, value in given.items() if not _is_neutral(name, value)}
     try:
         request = (ChatRequest if kind == "chat" else CompletionRequest).model_validate(asked)
     except ValidationError as error:
@@ -162,7 +162,7 @@ def read_request(body: bytes, kind: Kind) -> AnyRequest:
     return request
 
 
-def _asks_for_nothing(name: str, value: object) -> bool:
+def _is_neutral(name: str, value: object) -> bool:
     return value is None or name in WITHOUT_EFFECT or (name in NEUTRAL and value == NEUTRAL[name])
 
 

@@ -49,7 +49,7 @@ class Head:
         }
 
     def first(self, index: int) -> list[dict[str, Any]]:
-        """What a stream of a chat begins with: who speaks."""
+        """The first chunk of a streamed chat, which has the role."""
         if self.kind == "text":
             return []
         delta = {"role": "assistant", "content": ""}

@@ -65,7 +65,7 @@ class Worker:
 
     @contextmanager
     def expecting(self) -> Iterator[None]:
-        """Let a batch that is about to begin wait for jobs that come in the body."""
+        """Make a batch that is about to begin wait for the jobs submitted in the body of the `with`."""
         self.coming += 1
         try:
             yield
@@ -119,7 +119,7 @@ class Worker:
                 return
 
     def _taken(self) -> list[Job]:
-        """The first job that waits, and those that fit it; who is gone or too late leaves."""
+        """The first job in the queue and those that fit it; late jobs, and those without a client, are dropped."""
         for job in list(self.waiting):
             if job.is_late:
                 job.fail(Refusal(503, f"The answer has not begun after {self.limits.seconds:g} s. Try again later."))

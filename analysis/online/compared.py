@@ -6,17 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.answer_sets.sides import sides
+from analysis.answer_sets.sides import Sides, sides
 from analysis.online.alarms import SPLITS, Alarms, Share, alarms, least_correct, thresholds, weights_of, with_interval
-from analysis.online.curves import Curves, OnlineScore, curves_of
+from analysis.online.curves import Curves, OnlineScore, curves
 from analysis.quality.measures import measure
+from analysis.runs.attention import batch
 from analysis.runs.opened import Run
 from rauq.errors import InvalidInput
+from rauq.trace.batch import Answers
 
 RAUQ: OnlineScore = "rauq"
 COMPARED: tuple[OnlineScore, ...] = (RAUQ, "mean_entropy", "mean_logprob", "token_entropy", "num_tokens")
 STATED = 0.1
-"""Share of correct answers that may be stopped, where one figure stands for all."""
+"""The false-alarm rate that sentences give: the share of correct answers that may be stopped."""
 _SHOWN = (0.05, STATED, 0.2, 0.3, 0.4, 0.5)
 _MANY, _FEW_SPLITS = 2_000, 2  # answers; the halves of more agree, and take long
 
@@ -37,7 +39,7 @@ class Stopped:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AlarmCurves:
-    """Alarms by each score at each of R rates, learned on half of the questions and applied to the other half.
+    """Alarms by each score at R false-alarm rates, learned on half of the questions and applied to the other half.
 
     `thresholds` (R,) of RAUQ so far in nats are learned on all correct answers, for further ones; nan where they are
     too few. `reason` says why nothing is known at the stated rate.
@@ -52,7 +54,7 @@ class AlarmCurves:
 
     @property
     def stated(self) -> int:
-        """The place of the rate that stands for all."""
+        """The place of the rate that sentences give."""
         return self.rates.index(STATED)
 
 
@@ -60,9 +62,9 @@ class AlarmCurves:
 class AlarmThreshold:
     """A threshold for `rauq.Monitor` in nats, and what it did to answers that it was not learned on.
 
-    `rate`: the share of further correct answers that it stops at most, on average. `correct` and `incorrect`: the
-    shares that are stopped before their last token; `saved`: the share of the tokens of incorrect answers that is not
-    written. Each with its 95 % interval by question.
+    `rate`: the false-alarm rate, the share of further correct answers that it stops at most, on average. `correct` and
+    `incorrect`: the shares that are stopped before their last token; `saved`: the share of the tokens of incorrect
+    answers that is not written. Each has its 95 % interval by question.
     """
 
     threshold: float
@@ -77,7 +79,7 @@ def alarm_threshold(run: Run, *, rate: float = STATED) -> AlarmThreshold:
 
     Args:
         run: Answers of the model and of the length that are to be watched, judged.
-        rate: The share of correct answers that may be stopped, between 0 and 1.
+        rate: The false-alarm rate, the share of correct answers that may be stopped, between 0 and 1.
 
     Raises:
         InvalidInput: a rate that is none, or too few correct answers for it, or no incorrect one.
@@ -94,38 +96,37 @@ def alarm_threshold(run: Run, *, rate: float = STATED) -> AlarmThreshold:
         raise InvalidInput(message)
     quality = run.answers["quality"].to_numpy(dtype=float)
     side = sides(quality, measure(run.manifest.request.quality).thresholds)
-    curves = curves_of(run, truth(side.correct, side.incorrect), names=(RAUQ,))
-    if reason := why_unknown(curves, rate):
+    known = curves(batch(run, "predicting"), truth(side), clusters=run.clusters, names=(RAUQ,))
+    if reason := why_unknown(known, rate):
         message = f"There is no threshold at {rate:g}: {reason}. Give a higher rate, or a run with more answers."
         raise InvalidInput(message)
-    (found,) = alarms(curves, curves.values[RAUQ], weights_of(curves.clusters), rates=(rate,))
+    (found,) = alarms(known, known.values[RAUQ], weights_of(known.clusters), rates=(rate,))
     shares = {name: with_interval(getattr(found, name)) for name in ("correct", "incorrect", "saved")}
-    return AlarmThreshold(threshold=float(learned(curves, (rate,))[0]), rate=rate, **shares)
+    return AlarmThreshold(threshold=float(learned(known, (rate,))[0]), rate=rate, **shares)
 
 
-def alarm_curves(run: Run, correct: np.ndarray, *, rows: np.ndarray | None = None) -> AlarmCurves:
-    """Alarms of answers of a run, of which `correct` (A,) is 1, 0 or nan; `rows` as in `curves_of`.
+def alarm_curves(answers: Answers, correct: np.ndarray, *, clusters: np.ndarray) -> AlarmCurves:
+    """Alarms of A answers; arguments as of `curves`.
 
     Raises:
-        InvalidInput: the run lacks layers of RAUQ's window.
-        RunError: a shard can no longer be read.
+        InvalidInput: the answers lack layers of RAUQ's window.
     """
-    curves = curves_of(run, correct, rows=rows, names=COMPARED)
-    weights, splits = weights_of(curves.clusters), SPLITS if len(curves.lengths) <= _MANY else _FEW_SPLITS
-    found = {name: alarms(curves, curves.values[name], weights, rates=_SHOWN, splits=splits) for name in COMPARED}
+    known = curves(answers, correct, clusters=clusters, names=COMPARED)
+    weights, splits = weights_of(clusters), SPLITS if len(clusters) <= _MANY else _FEW_SPLITS
+    found = {name: alarms(known, known.values[name], weights, rates=_SHOWN, splits=splits) for name in COMPARED}
     return AlarmCurves(
         rates=_SHOWN,
         stopped={name: _stopped(found[name], found[RAUQ], is_rauq=name == RAUQ) for name in COMPARED},
-        thresholds=learned(curves, _SHOWN),
-        num_correct=int((curves.correct == 1).sum()),
-        num_incorrect=int((curves.correct == 0).sum()),
-        reason=why_unknown(curves, STATED),
+        thresholds=learned(known, _SHOWN),
+        num_correct=int((known.correct == 1).sum()),
+        num_incorrect=int((known.correct == 0).sum()),
+        reason=why_unknown(known, STATED),
     )
 
 
-def truth(correct: np.ndarray, incorrect: np.ndarray) -> np.ndarray:
+def truth(side: Sides) -> np.ndarray:
     """1 for correct answers (A,), 0 for incorrect ones, nan for all others."""
-    return np.select([correct, incorrect], [1.0, 0.0], math.nan)
+    return np.select([side.correct, side.incorrect], [1.0, 0.0], math.nan)
 
 
 def learned(curves: Curves, rates: Sequence[float]) -> np.ndarray:

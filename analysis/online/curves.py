@@ -10,10 +10,11 @@ import numpy as np
 
 from analysis.runs.attention import batch, means
 from analysis.runs.opened import Run
+from rauq.errors import InvalidInput
 from rauq.scoring.algorithm import head_weights, log_of, select_heads
 from rauq.scoring.online import online_states
 from rauq.scoring.settings import Settings, window
-from rauq.trace.batch import Batch
+from rauq.trace.batch import Answers, Batch
 
 OnlineScore = Literal[
     "rauq",
@@ -63,45 +64,59 @@ class Curves:
     groups: tuple[str, ...]
 
 
-def curves_of(
-    run: Run,
-    correct: np.ndarray,
-    *,
-    rows: np.ndarray | None = None,
-    names: Sequence[OnlineScore] = ONLINE_SCORES,
-    seed: int = 0,
-) -> Curves:
-    """The curves of answers of a run, without their thinking.
-
-    Args:
-        run: The run.
-        correct: 1, 0 or nan of each of these answers (A,).
-        rows: Those of its table; None: all of them.
-        names: The scores.
-        seed: Of the order of equal numbers of tokens.
+def curves_of(run: Run, correct: np.ndarray, *, seed: int = 0) -> Curves:
+    """The curves of all answers of a run, by all scores; `correct` (A,) is 1, 0 or nan.
 
     Raises:
         InvalidInput: the run lacks layers of RAUQ's window.
         RunError: a shard can no longer be read.
     """
-    rows = np.arange(len(run.answers)) if rows is None else rows
-    answers = batch(run, "predicting").take(rows)
-    heads = usual_heads(run)[rows] if "rauq_fixed" in names else np.zeros((len(rows), 0), dtype=int)
-    longest = answers.lengths.max(initial=0)
-    values = {name: np.full((len(rows), longest), np.nan) for name in names}
+    return curves(
+        batch(run, "predicting"),
+        correct,
+        clusters=run.clusters,
+        groups=tuple(run.answers["group"]),
+        heads=usual_heads(run),
+        seed=seed,
+    )
+
+
+def curves(
+    answers: Answers,
+    correct: np.ndarray,
+    *,
+    clusters: np.ndarray,
+    groups: tuple[str, ...] = (),
+    heads: np.ndarray | None = None,
+    names: Sequence[OnlineScore] = ONLINE_SCORES,
+    seed: int = 0,
+) -> Curves:
+    """The curves of A answers, without their thinking.
+
+    Args:
+        answers: The answers side by side, aligned with the predicting query.
+        correct: 1, 0 or nan of each answer (A,).
+        clusters: The question of each answer (A,).
+        groups: The group of each answer.
+        heads: The fixed heads of each answer (A, Lw), which `rauq_fixed` needs.
+        names: The scores.
+        seed: Of the order of equal numbers of tokens.
+
+    Raises:
+        InvalidInput: the answers lack layers of RAUQ's window.
+    """
+    lengths = answers.lengths
+    longest = int(lengths.max(initial=0))
+    values = {name: np.full((len(lengths), longest), np.nan) for name in names}
     for places, block in answers.blocks():
-        known, width = _Answers(block, heads[places]), min(longest, block.logprobs.shape[1])
+        known = _Answers(block, None if heads is None else heads[places])
+        width = min(longest, block.logprobs.shape[1])
         for name in names:
             values[name][places, :width] = np.where(known.written, _SCORES[name](known), np.nan)[:, :width]
     if "num_tokens" in values:
-        values["num_tokens"] += np.random.default_rng(seed).random((len(rows), 1))
-    return Curves(
-        values=values,
-        lengths=answers.lengths,
-        correct=np.asarray(correct, dtype=float),
-        clusters=run.clusters[rows],
-        groups=tuple(run.answers["group"].iloc[rows]),
-    )
+        values["num_tokens"] += np.random.default_rng(seed).random((len(lengths), 1))
+    correct = np.asarray(correct, dtype=float)
+    return Curves(values=values, lengths=lengths, correct=correct, clusters=clusters, groups=groups)
 
 
 def usual_heads(run: Run) -> np.ndarray:
@@ -119,7 +134,7 @@ class _Answers:
     """Answers (a,) of at most N tokens, and the fixed heads of each (a, Lw)."""
 
     batch: Batch
-    heads: np.ndarray
+    heads: np.ndarray | None
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -141,6 +156,9 @@ class _Answers:
     @property
     def fixed(self) -> Batch:
         """The same with the attention of the fixed heads alone."""
+        if self.heads is None:
+            message = "rauq_fixed needs the fixed heads of each answer; give `heads`."
+            raise InvalidInput(message)
         layers = window(Settings(), captured=self.batch.layers, num_layers=self.batch.num_layers)
         weights = head_weights(self.batch.attention, self.batch.rows(layers), self.heads[..., None])
         return replace(self.batch, attention=weights, layers=layers)

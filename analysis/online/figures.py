@@ -1,4 +1,4 @@
-"""The figure of alarms: what each score stops of incorrect answers, where so many correct ones may be stopped."""
+"""The figure of alarms: the share of incorrect answers that each score stops, by false-alarm rate."""
 
 import numpy as np
 import plotly.graph_objects as go
@@ -33,7 +33,7 @@ def alarm_lines(curves: AlarmCurves, *, dark: bool = False) -> go.Figure:
     end, ink = float(rates[-1]), text_colour(dark=dark)
     line = {"color": ink, "width": 1, "dash": "dot"}
     figure.add_scatter(x=[0, end], y=[0, end], mode="lines", name="chance", line=line, hoverinfo="skip")
-    figure.update_xaxes(title="correct answers that may be stopped", ticksuffix=" %", range=[0, end], showgrid=False)
+    figure.update_xaxes(title="false-alarm rate", ticksuffix=" %", range=[0, end], showgrid=False)
     figure.update_yaxes(title="incorrect answers stopped", ticksuffix=" %", range=[0, 100])
     finish(figure, height=_HEIGHT, dark=dark)
     figure.update_layout(hovermode="x unified", legend={"font": {"color": ink}, "traceorder": "normal"})

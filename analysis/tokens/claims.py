@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from analysis.datasets.claims import Claim, read_claims
 from analysis.intervals import estimate
 from analysis.runs.opened import Run
 from analysis.runs.traces import traces_of
 from analysis.stats import Estimate, roc_auc
+from analysis.tokens.claim_files import Claim, read_claims
 from rauq.errors import InvalidInput
 from rauq.labels import shortened
 from rauq.scoring.score import score

@@ -16,10 +16,10 @@ from analysis.views.view import Picture, Seen, View
 from rauq.labels import listed, number
 
 _HOW = (
-    "An answer is stopped at the first token, but the last, after which the score is above a threshold. Thresholds are "
-    "learned on the correct answers to half of the questions, and applied to the other half; means over random halves. "
-    "Band: 95 % interval by question of RAUQ. Dotted: what chance stops. The control stops each answer after a number "
-    "of tokens."
+    "An answer is stopped after the first token, other than its last, at which the score exceeds a threshold. "
+    "False-alarm rate: the share of correct answers that may be stopped. Thresholds are learned on the correct answers "
+    "to half of the questions and applied to the other half; means over random halves. Band: 95 % interval by question "
+    "of RAUQ. Dotted: stopping at random. The control stops every answer after a fixed number of tokens."
 )
 _RATE = f"{100 * STATED:.0f} %"
 _SIMPLER = tuple(name for name in COMPARED if name != RAUQ)
@@ -27,8 +27,7 @@ _WORDS: dict[OnlineScore, str] = {"num_tokens": "the number of tokens alone"}
 
 
 def _alarms(answers: AnswerSet, _choices: Choices) -> AlarmCurves:
-    side = answers.sides
-    return alarm_curves(answers.run, truth(side.correct, side.incorrect), rows=answers.rows)
+    return alarm_curves(answers.batch("predicting"), truth(answers.sides), clusters=answers.clusters)
 
 
 def _sentence(seen: Seen[Choices, AlarmCurves]) -> str:
@@ -36,8 +35,8 @@ def _sentence(seen: Seen[Choices, AlarmCurves]) -> str:
     if found.reason:
         return f"What an alarm would stop is not known: {found.reason}"
     return (
-        f"RAUQ so far would stop {_percent(found, RAUQ)} of incorrect answers before their last token, where {_RATE} "
-        "of correct ones may be stopped"
+        f"At a false-alarm rate of {_RATE}, RAUQ so far would stop {_percent(found, RAUQ)} of incorrect answers before "
+        "their last token"
     )
 
 
@@ -51,7 +50,7 @@ def _more(seen: Seen[Choices, AlarmCurves]) -> str:
     )
     return joined(
         f"Simpler scores would stop: {shares}.",
-        f"RAUQ minus these, in points: {points}. Where an interval holds 0, no difference is shown.",
+        f"RAUQ minus these, in points: {points}. Where an interval includes 0, no difference is shown.",
         _to_use(float(found.thresholds[found.stated])),
     )
 
@@ -65,7 +64,7 @@ def _points(found: AlarmCurves, name: OnlineScore) -> str:
 def _to_use(threshold: float) -> str:
     if np.isnan(threshold):
         return ""
-    return f"Learned on all correct answers here, the threshold for {_RATE} is {number(threshold, places=2)} nats."
+    return f"Threshold for this rate, learned on all correct answers here: {number(threshold, places=2)} nats."
 
 
 def _percent(found: AlarmCurves, name: OnlineScore) -> str:
@@ -74,7 +73,7 @@ def _percent(found: AlarmCurves, name: OnlineScore) -> str:
 
 
 def _pictures(seen: Seen[Choices, AlarmCurves]) -> tuple[Picture, ...]:
-    alt = "Share of incorrect answers that are stopped, by the share of correct ones that may be"
+    alt = "Share of incorrect answers that are stopped, by false-alarm rate"
     return (Picture("alarms", "Alarms", alt, _HOW, partial(alarm_lines, seen.result)),)
 
 
@@ -95,7 +94,7 @@ def _row(found: AlarmCurves, name: OnlineScore, place: int) -> dict[str, object]
     }
     return {
         "score": NAMES[name],
-        "correct_that_may_be_stopped_percent": 100 * found.rates[place],
+        "false_alarm_rate_percent": 100 * found.rates[place],
         "threshold_nats": float(found.thresholds[place]) if name == RAUQ else np.nan,
         **{
             f"{title}{end}": float(100 * share[place, column])

@@ -16,7 +16,7 @@ from benchmarks.documents.ranking import (
     MEAN_SHARE,
     OWN,
     TOKENS,
-    Interval,
+    UNKNOWN,
     documents_of,
     interval,
     ranked,
@@ -79,7 +79,7 @@ def rows_of(read: Sequence[Reading], replacement: Replacement, among: str) -> li
     found, documents = ranked(own, among), documents_of(own)
     rows: list[Row] = []
     for name, values in found.items():
-        beyond = interval(values - found[LOGPROB], documents) if name != LOGPROB else Interval(*[float("nan")] * 3)
+        beyond = interval(values - found[LOGPROB], documents) if name != LOGPROB else UNKNOWN
         ends = [round(end, 3) for end in (*interval(values, documents), *beyond)]
         rows.append((replacement, among, name, int(np.isfinite(values).sum()), *ends))
     return rows

@@ -16,8 +16,9 @@ import numpy as np
 
 from analysis.evidence.record import Record
 from benchmarks.documents.beyond import CONTROLS, with_controls
-from benchmarks.documents.ranking import BEST_HEAD, MEAN_SHARE, OWN, Interval, documents_of, interval
+from benchmarks.documents.ranking import BEST_HEAD, MEAN_SHARE, OWN, UNKNOWN, documents_of, interval
 from benchmarks.documents.reading import COLLAPSE, LOGPROB, Reading, shares_of, signals_of, traces
+from benchmarks.documents.summaries import ASKED
 from benchmarks.support.recording import measured, tell
 from rauq.errors import InvalidInput
 from rauq.labels import TRANSFORMERS, number
@@ -31,7 +32,6 @@ PLACE, SQUARED = "control: place in the summary", "control: place in the summary
 ABSENT = "control: the word is not in the document"
 UNWANTED, ALL = "unwanted", "unwanted, questionable or benign"
 COLUMNS = ("marked", "signal", "summaries", "ROC-AUC", "low", "high", "beyond controls", "beyond low", "beyond high")
-_ASKED = "Summarise the document.\n\n<document>\n{}\n</document>"
 _OF_A_DOCUMENT = 10  # summaries, which are read in one batch
 _WORD = re.compile(r"\w+")
 
@@ -81,7 +81,7 @@ def _marked(sample: Mapping, document: int) -> MarkedSummary:
         spans["Unwanted" in label["label"]].append((label["summary_start"], label["summary_end"]))
     return MarkedSummary(
         document=document,
-        prompt=_ASKED.format(sample["source"]),
+        prompt=ASKED.format(sample["source"]),
         text=sample["summary"],
         unwanted=tuple(spans[True]),
         others=tuple(spans[False]),
@@ -148,7 +148,7 @@ def rows_of(read: Sequence[Reading]) -> list[tuple]:
     documents = documents_of(usable)
     rows = []
     for name, (alone, beyond) in with_controls(usable).items():
-        added = Interval(*[float("nan")] * 3) if np.isnan(beyond).all() else interval(beyond, documents)
+        added = UNKNOWN if np.isnan(beyond).all() else interval(beyond, documents)
         ends = [round(end, 3) for end in (*interval(alone, documents), *added)]
         rows.append((usable[0].group, name, int(np.isfinite(alone).sum()), *ends))
     return rows

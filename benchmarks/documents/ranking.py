@@ -3,6 +3,7 @@
 Within a summary, so that neither the length of a document nor its subject counts. A head is chosen on other documents.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -31,6 +32,9 @@ class Interval(NamedTuple):
     value: float
     low: float
     high: float
+
+
+UNKNOWN = Interval(math.nan, math.nan, math.nan)
 
 
 def areas(units: Units) -> np.ndarray:

@@ -16,7 +16,7 @@ from analysis.datasets.written_pairs import written
 Replacement = Literal["by a name of the document", "by a name that is not in the document"]
 REPLACEMENTS: tuple[Replacement, ...] = get_args(Replacement)
 NUM_FAMILIES, NUM_RESTATED = 5, 4
-_ASKED = "Summarise the document.\n\n<document>\n{}\n</document>"
+ASKED = "Summarise the document.\n\n<document>\n{}\n</document>"
 _NOT_ALONE = "years"  # its sentences name no subject
 
 
@@ -56,7 +56,7 @@ def summaries(count: int, *, seed: int = 0) -> Iterator[Summary]:
             yield Summary(
                 document=number,
                 replacement=replacement,
-                prompt=_ASKED.format(text),
+                prompt=ASKED.format(text),
                 text=summary,
                 details=details,
                 replaced=replaced,

@@ -219,7 +219,8 @@ def combine_layers(scores: np.ndarray, aggregation: LayerAggregation) -> np.ndar
 
 Progress = Callable[[int, int], None]  # answers done, answers in all
 
-_BLOCK = 64  # answers at a time: the confidence of their tokens stays in the processor's cache
+_LEAST_BLOCK = 64  # answers at a time, more if they are short
+_BLOCK = 64 * 30 * 32  # tokens in layers at a time: their confidence stays in the processor's cache
 
 
 class Steps(NamedTuple):
@@ -297,8 +298,9 @@ def steps_of(answers: Batch, settings: Settings, *, counted: np.ndarray | None =
 
 def _small_blocks(answers: Answers) -> Iterator[tuple[np.ndarray, Batch]]:
     for places, block in answers.blocks():
-        for start in range(0, len(places), _BLOCK):
-            rows = slice(start, start + _BLOCK)
+        size = max(_LEAST_BLOCK, _BLOCK // max(1, block.logprobs.shape[1] * len(block.layers)))
+        for start in range(0, len(places), size):
+            rows = slice(start, start + size)
             yield places[rows], block.take(rows)
 
 

@@ -34,7 +34,7 @@ _OFTEN, _SELDOM = 0.2, 0.5  # seconds between two polls of a job that grows, and
 _ALONE = 0.05  # seconds between two polls of the only job, while its answer grows: a token is to be seen at once
 _WAITING_POLLS, _GROWING_POLLS = 4.0, 10.0  # a second, of all jobs
 _PROGRESS_SECONDS, _PROGRESS_SHARE = 0.03, 0.1  # how often an answer is looked at, and the most that this may slow it
-_LEFT = "This page was away while others waited, so its answer was stopped. Ask again."
+_LEFT = "This page was disconnected while others waited, so its answer was stopped. Ask again."
 _MOST_TOGETHER = 8  # answers that a host generates in one batch
 _MOST_SHARED = 1_000  # characters of a prompt that is answered with others: all are padded to the longest
 

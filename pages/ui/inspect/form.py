@@ -72,9 +72,9 @@ _STOP_HELP = (
 )
 _NO_STOP_HELP = "The answer continues past line breaks, up to the model's end token or the token limit."
 _STOP_ABOVE_HELP = (
-    "The answer is stopped at the first token after which RAUQ of the tokens so far is above this. The page Methods, "
-    "*Alarms*, learns the value on a run of the model. Off by default: on our runs, entropy or the probability of a "
-    "token tells about as much."
+    "Generation stops after the first token at which the uncertainty of the answer so far exceeds this value. The view "
+    "*Alarms* of the page Methods gives a value for the model of a run. Off by default: in our runs, stopping by the "
+    "entropy of a token works about as well."
 )
 MOST_MEGABYTES = LARGEST_UPLOAD // 2**20
 _EXAMPLE, _UPLOAD, _COUNT = "_example", "_upload", "_count"
@@ -160,7 +160,7 @@ def _more_fields() -> None:
 def _alarm_field() -> None:
     """Draw the uncertainty at which an answer is stopped, which is none unless somebody gives it."""
     st.number_input(
-        "Stop above an uncertainty, nats",
+        "Stop above this uncertainty, nats",
         value=None,
         step=0.1,
         format="%.2f",

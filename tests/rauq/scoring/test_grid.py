@@ -54,15 +54,18 @@ def test_settings_that_differ_in_everything_keep_their_rows_apart():
 
 
 @pytest.mark.parametrize("alignment", ["predicting", "own"])
-def test_more_answers_than_a_block_and_progress(alignment):
+def test_more_answers_than_a_block_and_progress(alignment, monkeypatch):
     answers = batch([random_trace(1 + seed % 5, seed=seed) for seed in range(131)], alignment)
     heard = []
     settings = Settings(alignment=alignment)
+    at_once = score_grid(answers, [settings])[0]
+    monkeypatch.setattr("rauq.scoring.algorithm._BLOCK", 1)  # else such short answers are one block
     row = score_grid(answers, [settings], on_progress=lambda done, total: heard.append((done, total)))[0]
     np.testing.assert_allclose(row, score_many(answers, settings).uncertainty, rtol=1e-12)
+    np.testing.assert_array_equal(row, at_once)
     assert heard[-1] == (131, 131)
     assert [done for done, _ in heard] == sorted({done for done, _ in heard})
-    assert len(heard) > 1
+    assert len(heard) == 3
 
 
 def test_a_nan_stays_with_its_answer():

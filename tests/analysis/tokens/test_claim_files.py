@@ -4,7 +4,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from analysis.datasets.claims import read_claims
+from analysis.tokens.claim_files import read_claims
 from rauq.errors import InvalidInput
 
 GOOD = {"id": "a", "start": 0, "end": 4, "text": "Oslo", "correct": True}
