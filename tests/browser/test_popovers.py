@@ -166,3 +166,16 @@ def test_escape_closes_what_is_in_front_of_a_drawer_first(page, server):
     page.keyboard.press("Escape")
     expect(drawer).to_have_count(0)
     expect(page.locator(".st-key-drawer_reference button")).to_be_focused()
+
+
+def test_the_label_of_an_open_popover_is_read_as_well_as_before(page, server):
+    page.emulate_media(color_scheme="dark")
+    page.goto(f"{server}/inspect")
+    rested(page)
+    button = page.locator(".st-key-more button").first
+    expect(button).to_have_attribute("aria-expanded", "false")
+    colour = button.evaluate("one => getComputedStyle(one).color")
+    open_drawer(page, "more")
+    expect(button).to_have_attribute("aria-expanded", "true")
+    page.mouse.move(0, 0)
+    expect(button).to_have_css("color", colour)
