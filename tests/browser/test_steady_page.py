@@ -105,3 +105,24 @@ def test_start_with_learn_is_a_link(page, server):
     page.get_by_role("link", name="Start with Learn").click()
     expect(page.locator(".lesson .title")).to_be_visible()
     expect(page).to_have_url(f"{server}/learn")
+
+
+def test_buttons_of_a_row_stay_in_place_when_fields_come_later(page, server):
+    held = []
+
+    def hold(route):  # Playwright takes no method of a list
+        held.append(route)
+
+    page.route(re.compile(r"/(Selectbox|ButtonGroup)\.[^/]*\.js"), hold)
+    page.goto(f"{server}/answer_sets")
+    button = page.locator(".st-key-answer_filters button")
+    page.locator(".stPlotlyChart").first.wait_for()
+    wait_until_idle(page)
+    before = button.bounding_box()
+    assert len(held) == 2
+    for route in held:
+        route.continue_()
+    expect(page.get_by_test_id("stSelectbox").first).to_be_visible()
+    expect(page.get_by_role("radio").first).to_be_visible()
+    assert button.bounding_box() == before
+    page.unroute_all()
