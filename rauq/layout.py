@@ -8,7 +8,7 @@ import sys
 import sysconfig
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 
 _PACKAGE = Path(__file__).parent
 _IS_INSTALLED = (_PACKAGE / "analysis" / "__init__.py").is_file()
@@ -19,6 +19,11 @@ SERVE = "rauq.serve" if _IS_INSTALLED else "serve"
 APP = (_PACKAGE / "web" if _IS_INSTALLED else ROOT) / "app.py"
 DOCUMENTS = APP.parent / "docs"
 HOST = f"{'rauq.web.' if _IS_INSTALLED else ''}pages.ui.host.server"
+SERVED = f"{'rauq.web.' if _IS_INSTALLED else ''}pages.ui.served"
+
+# Variables of the app's process. As `make app` sets them: every run of a page is a thread, and waiting threads of torch
+# sleep soon.
+APP_SETTINGS = MappingProxyType({"MALLOC_ARENA_MAX": "2", "OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"})
 
 # What messages say that a user can type in a shell.
 RAUQ_COMMAND = "rauq" if _IS_INSTALLED else "python -m rauq"

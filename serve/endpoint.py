@@ -47,6 +47,11 @@ def application(service: Service) -> Starlette:
     return Starlette(routes=routes, exception_handlers={HTTPException: _no_route})
 
 
+def serves(path: str) -> bool:
+    """Whether a path is the endpoint's, and not that of an app beside it."""
+    return path in ("/health", "/metrics") or path.startswith("/v1/")
+
+
 def _guarded(
     service: Service, endpoint: Endpoint, *, is_open: bool = False
 ) -> Callable[[Request], Awaitable[Response]]:
@@ -132,7 +137,7 @@ def _check_model(service: Service, name: str) -> None:
 async def _answer(service: Service, request: Request, *, kind: Kind) -> Response:
     asked = read_request(await _body(request), kind)
     _check_model(service, asked.model)
-    answers = Answers(service, asked, kind)
+    answers = Answers(service, asked, kind, base=str(request.base_url))
     head = Head(
         kind=kind,
         id=f"{'chatcmpl' if kind == 'chat' else 'cmpl'}-{secrets.token_hex(12)}",

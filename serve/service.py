@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from serve.reference import Reference
 
 NO_RUN = "the server was started without --run"
+Keep = Callable[[Scored, Ended], str]
+"""Keeps an answer that has ended, and returns where the app beside the endpoint shows it: a path and its query."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -32,6 +34,7 @@ class Service:
     """A model with its thread, how its answers are scored, and what they are ranked among.
 
     `threshold`: an answer ends where it is more uncertain, in nats. `key`: what clients have to send; "" for none.
+    `keep`: of an app in the same process.
     """
 
     lm: LanguageModel
@@ -40,6 +43,7 @@ class Service:
     reference: "Reference | None" = None
     threshold: float | None = None
     key: str = ""
+    keep: Keep | None = None
     counts: Counts = field(default_factory=Counts)
 
     def score(self, ended: Ended) -> Scored:
@@ -50,6 +54,10 @@ class Service:
         """RAUQ's numbers of an answer."""
         return answer_numbers(found, ended, self._rank(found))
 
+    def kept(self, found: Scored, ended: Ended, *, base: str) -> dict[str, str]:
+        """Keep an answer where an app shows it, and return its `url` below this address; nothing without an app."""
+        return {} if self.keep is None else {"url": base + self.keep(found, ended)}
+
     def _rank(self, found: Scored) -> Mapping[str, object]:
         if self.reference is None:
             return {"no_rank": NO_RUN}
@@ -57,10 +65,13 @@ class Service:
 
 
 class Answers:
-    """The answers to one request: `events` has what happens to each, by the index of its choice."""
+    """The answers to one request: `events` has what happens to each, by the index of its choice.
 
-    def __init__(self, service: Service, asked: AnyRequest, kind: Kind) -> None:
-        self.service, self.asked, self.kind = service, asked, kind
+    `base`: the address of the server, as the client knows it.
+    """
+
+    def __init__(self, service: Service, asked: AnyRequest, kind: Kind, *, base: str) -> None:
+        self.service, self.asked, self.kind, self.base = service, asked, kind, base
         self.events: asyncio.Queue[tuple[int, Event]] = asyncio.Queue()
         self.loop = asyncio.get_running_loop()
         self.began = time.monotonic()
@@ -92,6 +103,11 @@ class Answers:
     def wants_numbers(self) -> bool:
         """Whether the client gets RAUQ's numbers."""
         return self.asked.rauq or self.asked.alternatives is not None
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether an answer is scored once it has ended: for the client, or to be kept."""
+        return self.wants_numbers or self.service.keep is not None
 
     def _length(self, prompt: PromptLike) -> int:
         try:

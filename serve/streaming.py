@@ -55,10 +55,13 @@ def _response(answers: Answers, head: Head, ended: Sequence[Ended]) -> dict[str,
 
 def _finished(answers: Answers, ended: Ended, *, first: int) -> tuple[object, dict[str, Any] | None]:
     """Log-probabilities of the tokens from a first one on, and the numbers of the answer, where they are wanted."""
+    if not answers.is_scored:
+        return None, None
+    service, found = answers.service, answers.service.score(ended)
+    link = service.kept(found, ended, base=answers.base)
     if not answers.wants_numbers:
         return None, None
-    found = answers.service.score(ended)
-    return _logprobs(answers, found, first), answers.service.numbers(found, ended)
+    return _logprobs(answers, found, first), service.numbers(found, ended) | link
 
 
 def _logprobs(answers: Answers, found: Scored, first: int) -> object:
@@ -131,7 +134,7 @@ async def _following(answers: Answers, first: tuple[int, Event]) -> AsyncIterato
 
 async def _told(answers: Answers, choices: Callable[[], Told], event: Grown | Ended) -> Told:
     """The choices of an event; those with numbers are made in a thread, since others are served meanwhile."""
-    is_light = not answers.wants_numbers or (isinstance(event, Grown) and event.trace is None)
+    is_light = event.trace is None if isinstance(event, Grown) else not answers.is_scored
     return choices() if is_light else await asyncio.to_thread(choices)
 
 

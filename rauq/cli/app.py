@@ -5,10 +5,7 @@ import os
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from rauq.layout import APP, HOST, RAUQ_COMMAND, command, environment
-
-# As `make app` sets them: every run of a page is a thread, and waiting threads of torch sleep soon.
-_SETTINGS = {"MALLOC_ARENA_MAX": "2", "OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
+from rauq.layout import APP, APP_SETTINGS, HOST, RAUQ_COMMAND, command, environment
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -22,7 +19,7 @@ def main(arguments: Sequence[str]) -> int:
     if find_spec("streamlit") is None:
         message = "No module named 'streamlit'"
         raise ModuleNotFoundError(message, name="streamlit")
-    os.execve(server[0], server, {**_SETTINGS, **environment()})  # noqa: S606 - no shell
+    os.execve(server[0], server, {**APP_SETTINGS, **environment()})  # noqa: S606 - no shell
 
 
 def _app(given: Sequence[str]) -> list[str]:

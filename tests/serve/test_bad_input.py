@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from rauq.errors import EngineStopped
+from rauq.errors import EngineStopped, InvalidInput
 from rauq.model.generation import NonFiniteLogits
 from rauq.model.loading import wrap
 from serve.worker import Limits
@@ -314,6 +314,8 @@ def test_sigterm_ends_a_server_once_ten_answers_have_ended(chat_folder):
         (["--port", "99999"], "--port is 99999"),
         (["--max-tokens", "0"], "--max-tokens is 0"),
         (["--max-seconds", "nan"], "--max-seconds is nan"),
+        (["--keep-answers", "0"], "--keep-answers is 0"),
+        (["--keep-hours", "-1"], "--keep-hours is -1"),
     ],
 )
 def test_options_are_checked_before_the_model_loads(options, said, capsys, monkeypatch):
@@ -322,3 +324,20 @@ def test_options_are_checked_before_the_model_loads(options, said, capsys, monke
     monkeypatch.delenv("RAUQ_API_KEY", raising=False)
     assert main(["serve", *options]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("options", "key"), [(["--host", "192.0.2.1"], ""), ([], "a key")])
+def test_the_app_beside_an_endpoint_is_for_this_machine_alone(options, key, monkeypatch):
+    from serve.main import parser, serve
+
+    monkeypatch.setenv("RAUQ_API_KEY", key)
+    with pytest.raises(InvalidInput, match="for this machine alone"):
+        serve(parser().parse_args(["--app", *options]))
+
+
+def test_the_app_needs_streamlit(capsys, monkeypatch):
+    from rauq.cli.main import main
+
+    monkeypatch.setattr("serve.main.find_spec", lambda _: None)
+    assert main(["serve", "--app"]) == 1
+    assert "pip install 'rauq[app]'" in capsys.readouterr().err

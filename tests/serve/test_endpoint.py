@@ -248,3 +248,40 @@ def test_metrics_count_requests_answers_and_tokens(server):
 def test_a_token_is_streamed_once_all_of_it_is_sure(length, text):
     """The third has no character yet: it comes with the one that completes it."""
     assert streaming._whole_tokens(("ab", "cd", "", "éf", ""), length) == text
+
+
+def keeping(kept):
+    def keep(found, ended):
+        kept.append((found, ended))
+        return f"inspect?kept={len(kept)}"
+
+    return keep
+
+
+def test_with_an_app_the_numbers_have_an_address_of_the_picture(serving):
+    kept = []
+    server = serving(keep=keeping(kept))
+    numbers = server.post(CHAT | {"rauq": True}).json()["choices"][0]["message"]["rauq"]
+    assert numbers["url"] == f"{server.address}/inspect?kept=1"
+    (found, ended), text = kept[0], server.post(TEXT | {"logprobs": 0}, kind="text").json()["choices"][0]
+    assert numbers["uncertainty"] == pytest.approx(found.score.uncertainty)
+    assert text["rauq"]["url"] == f"{server.address}/inspect?kept=2"
+    assert ended.trace is found.trace
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_with_an_app_all_answers_are_kept_and_clients_that_ask_for_no_numbers_see_none(serving, stream):
+    kept = []
+    server = serving(keep=keeping(kept))
+    body = CHAT | {"n": 2, "seed": 3}
+    seen = json.dumps(chunks(server, body)) if stream else server.post(body).text
+    assert len(kept) == 2
+    assert "rauq" not in seen
+    assert "inspect" not in seen
+
+
+def test_a_stream_has_the_address_once(serving):
+    server = serving(keep=keeping([]))
+    found = chunks(server, CHAT | {"logprobs": True})
+    urls = [choice["delta"]["rauq"]["url"] for one in found for choice in one["choices"] if "rauq" in choice["delta"]]
+    assert urls == [f"{server.address}/inspect?kept=1"]

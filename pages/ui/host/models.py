@@ -46,6 +46,14 @@ def model(
         return loaded.model.with_kind(choice.kind)
 
 
+def share(choice: ModelChoice, lm: "LanguageModel") -> None:
+    """Make a loaded model the one that all sessions find under this choice."""
+    loaded, weights = store().loaded, replace(choice, kind=None)
+    with loaded.lock:
+        loaded.model = loaded.alive[weights] = lm
+        loaded.choice = weights
+
+
 def inspect_model(choice: ModelChoice, *, tokens: int = 0) -> "ModelInfo":
     """Return what is known of a model before it is loaded; waits while one is loading: imports are not thread-safe.
 

@@ -16,7 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from analysis.one_answer.standing import rank_in_words, standing
 from analysis.one_answer.statements import Statements
 from pages.ui.host import hosting, jobs
-from pages.ui.host.store import MOST_ANSWERS_BYTES
+from pages.ui.host.kept import MOST_ANSWERS_BYTES
 from pages.ui.inspect.added_heads import added_heads_field
 from pages.ui.inspect.answer_view import AnswerView
 from pages.ui.inspect.closing import OPEN, close_outside, drawer_of, toggle

@@ -345,15 +345,16 @@ _WHAT = (
 _HOSTED = "Only you see your runs here, and only while this page is open. Export the runs you want to keep."
 
 
-def head() -> None:
-    """Draw the title, and the buttons that import or create a run."""
+def head(*, about: bool = True) -> None:
+    """Draw the title, the buttons that import or create a run, and what a run is."""
     with st.container(key="runs_head"):
         title, import_it, new = st.columns([8, 2, 2], vertical_alignment="center", gap="small")
         title.title("Runs", anchor=False)
         with import_it:
             field()
         new.button("New run", key="new_run", type="primary", width="stretch", on_click=open_form)
-    st.caption(f"{_WHAT} {_HOSTED}" if hosting.is_hosted() else _WHAT, help=explained(_WHAT))
+    if about:
+        st.caption(f"{_WHAT} {_HOSTED}" if hosting.is_hosted() else _WHAT, help=explained(_WHAT))
 
 
 def empty_state() -> None:

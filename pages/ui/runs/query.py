@@ -1,4 +1,6 @@
-"""What the page Runs shows, as its URL says: a run unfolded (`run`), or the form of a new one (`view=new`).
+"""What the page Runs shows, as its URL says.
+
+A run unfolded (`run`), the form of a new one (`view=new`), or the answers of clients (`view=clients`).
 
 `goal` says what the new run is made for, and stays until another run is chosen: `goal=heads` leads from the form over
 the job to the view Heads.
@@ -15,12 +17,22 @@ from pages.ui.shared import state, url_state
 from pages.ui.shared.url_state import GOAL, HEADS_GOAL, RUN, VIEW
 
 PAGE = "runs"
-NEW = "new"
+NEW, CLIENTS = "new", "clients"
 
 
 def is_new() -> bool:
     """Whether the form of a new run is shown."""
     return st.query_params.get(VIEW) == NEW
+
+
+def is_from_clients() -> bool:
+    """Whether the answers of clients are shown."""
+    return st.query_params.get(VIEW) == CLIENTS
+
+
+def show_clients(shown: bool) -> None:  # noqa: FBT001 - a choice
+    """Show the answers of clients, or the runs."""
+    url_state.write({VIEW: CLIENTS if shown else None, RUN: None, GOAL: None})
 
 
 def chosen(names: Collection[str]) -> str | None:

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from pages.ui.host import hosting
-from pages.ui.host import store as own_store
-from pages.ui.host.store import JobRegistry, KeptAnswers
+from pages.ui.host import kept as kept_answers
+from pages.ui.host.kept import KeptAnswers
+from pages.ui.host.store import JobRegistry
 from rauq.errors import InvalidInput
 from rauq.trace.trace import memory_bytes
 from tests.traces import make_trace
@@ -31,7 +32,7 @@ def test_the_jobs_of_a_visitor_are_bounded_and_those_of_another_are_not_affected
 
 
 def test_the_answers_of_whoever_has_most_are_evicted(monkeypatch):
-    monkeypatch.setattr(own_store, "MOST_ANSWERS_BYTES", 5 * SIZE)
+    monkeypatch.setattr(kept_answers, "MOST_ANSWERS_BYTES", 5 * SIZE)
     answers = KeptAnswers()
     quiet = answers.keep(make_trace(), visitor="a")
     many = [answers.keep(make_trace(), visitor="b") for _ in range(20)]
@@ -40,7 +41,7 @@ def test_the_answers_of_whoever_has_most_are_evicted(monkeypatch):
 
 
 def test_the_number_of_answers_is_bounded_too(monkeypatch):
-    monkeypatch.setattr(own_store, "MOST_ANSWERS", 3)
+    monkeypatch.setattr(kept_answers, "MOST_ANSWERS", 3)
     answers = KeptAnswers()
     for _ in range(5):
         answers.keep(make_trace())
@@ -48,7 +49,7 @@ def test_the_number_of_answers_is_bounded_too(monkeypatch):
 
 
 def test_too_many_answers_are_evicted_from_whoever_has_the_most_of_them(monkeypatch):
-    monkeypatch.setattr(own_store, "MOST_ANSWERS", 6)
+    monkeypatch.setattr(kept_answers, "MOST_ANSWERS", 6)
     answers = KeptAnswers()
     large = answers.keep(make_trace((b" a",) * 200), visitor="a")
     for _ in range(20):

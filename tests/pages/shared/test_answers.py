@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import streamlit as st
 
+from pages.ui.host import kept as kept_answers
 from pages.ui.host import store as own_store
-from pages.ui.host.store import KeptAnswers
+from pages.ui.host.kept import KeptAnswers
 from pages.ui.shared import answers
 from rauq.trace.trace import memory_bytes
 from tests.traces import make_trace
@@ -34,7 +35,7 @@ def enter(monkeypatch):
 
 
 def room_for(monkeypatch, count):
-    monkeypatch.setattr(own_store, "MOST_ANSWERS_BYTES", count * SIZE)
+    monkeypatch.setattr(kept_answers, "MOST_ANSWERS_BYTES", count * SIZE)
 
 
 def test_an_answer_is_found_by_its_name():

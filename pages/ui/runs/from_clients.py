@@ -1,0 +1,128 @@
+"""The tab From clients: the answers that clients of the endpoint beside this app got, each a link to its picture."""
+
+import time
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Literal, get_args
+from urllib.parse import urljoin
+
+import streamlit as st
+
+from pages.ui.host.clients import ClientAnswer, ClientAnswers
+from pages.ui.host.store import store
+from pages.ui.runs import query
+from pages.ui.shared.errors import printable
+from pages.ui.shared.url_state import KEPT
+from rauq.labels import number, running, shortened
+from rauq.trace.trace import Trace
+
+Order = Literal["Latest first", "Most uncertain first"]
+_TAB, _ORDER, _UNTIL = "list_of_runs", "clients_order", "_clients_until"
+_TABS: Mapping[bool, str] = MappingProxyType({False: "Data sets", True: "From clients"})
+_EVERY = 2.0  # seconds between two looks for newer answers
+_MOST = 50  # rows
+_LONGEST = 90  # characters of a prompt, and of an answer
+_HOUR = 3600.0  # seconds
+_ENDINGS: Mapping[str, str] = MappingProxyType(
+    {"length": "at its limit", "time": "at its time limit", "alarm": "by an alarm", "cancelled": "by the server"}
+)
+
+
+def tabs() -> None:
+    """Draw the choice between runs and answers of clients, where an endpoint stands beside the app."""
+    if store().clients is None:
+        return
+    st.session_state[_TAB] = query.is_from_clients()
+    st.segmented_control(
+        "List",
+        list(_TABS),
+        key=_TAB,
+        required=True,
+        format_func=_TABS.__getitem__,
+        on_change=_change_tab,
+        label_visibility="collapsed",
+    )
+
+
+def _change_tab() -> None:
+    query.show_clients(st.session_state[_TAB])
+
+
+def from_clients(clients: ClientAnswers) -> None:
+    """Draw the answers, and look for newer ones."""
+    st.fragment(_listing, run_every=_EVERY)(clients)
+
+
+def _listing(clients: ClientAnswers) -> None:
+    answers = clients.latest()
+    if not answers:
+        _first_use()
+        return
+    until = st.session_state.setdefault(_UNTIL, time.time())
+    shown = [answer for answer in answers if answer.at <= until]
+    st.caption(_about(clients, len(answers)))
+    _bar(newer=len(answers) - len(shown))
+    for answer in _ordered(shown)[:_MOST]:
+        if (trace := answer.trace) is not None:
+            _row(answer, trace)
+
+
+def _first_use() -> None:
+    """Say what is shown here, and how a client is told where the endpoint is."""
+    st.write("No client has asked yet. Answers appear here, each with a link to its picture:")
+    address = urljoin(st.context.url or "", "/v1")
+    st.code(f'from openai import OpenAI\n\nclient = OpenAI(base_url="{address}", api_key="none")', language="python")
+
+
+def _about(clients: ClientAnswers, count: int) -> str:
+    rest = f" The list shows {_MOST}." if count > _MOST else ""
+    return (
+        f"The latest {clients.most:,} answers of the last {number(clients.seconds / _HOUR, places=0)} hours, in memory "
+        f"until the server ends: {count:,} now.{rest} The number of each is RAUQ's uncertainty in nats, with the "
+        "server's settings; the higher, the less certain."
+    )
+
+
+def _bar(*, newer: int) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.segmented_control(
+            "Order",
+            get_args(Order),
+            key=_ORDER,
+            default=get_args(Order)[0],
+            required=True,
+            label_visibility="collapsed",
+        )
+        label = f"Show {newer:,} newer answer{'' if newer == 1 else 's'}" if newer else "No newer answers"
+        st.button(label, key="newer_answers", disabled=not newer, on_click=_show_all)
+
+
+def _show_all() -> None:
+    st.session_state[_UNTIL] = time.time()
+
+
+def _ordered(answers: Sequence[ClientAnswer]) -> list[ClientAnswer]:
+    if st.session_state.get(_ORDER) != "Most uncertain first":
+        return list(answers)
+    return sorted(answers, key=lambda answer: -answer.uncertainty if answer.is_defined else 1.0)
+
+
+def _row(answer: ClientAnswer, trace: Trace) -> None:
+    with st.container(border=True, key=f"client-{answer.name}"):
+        value, texts, when, way = st.columns([2, 9, 3, 2], vertical_alignment="center", gap="small")
+        value.text(f"{number(answer.uncertainty, places=2)}" if answer.is_defined else "not applicable")
+        with texts, st.container(key=f"name-{answer.name}", gap=None):
+            st.text(_short(trace.prompt))
+            st.text(_short(answer.text))
+        ended = f", ended {_ENDINGS[answer.ending]}" if answer.ending in _ENDINGS else ""
+        when.caption(f"{_clock(answer.at)} UTC, {len(trace.answer_ids):,} tokens{ended}")
+        where = {KEPT: answer.name, **answer.settings}
+        way.page_link("pages/inspect.py", label="Inspect", icon=":material/search:", query_params=where)
+
+
+def _short(text: str) -> str:
+    return shortened(running(printable(text)), longest=_LONGEST) or "(empty)"
+
+
+def _clock(at: float) -> str:
+    return time.strftime("%H:%M:%S", time.gmtime(at))
