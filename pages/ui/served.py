@@ -13,7 +13,8 @@ from pages.ui.host.clients import ClientAnswers
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.store import store
 from pages.ui.shared.url_state import KEPT, link, written_settings
-from rauq.cli.commands import exit_code, model_options, named_model
+from rauq.checkpoints.names import read_name
+from rauq.cli.commands import exit_code, model_options
 from rauq.layout import APP
 from serve.endpoint import serves
 from serve.main import Beside, parser, serve
@@ -44,7 +45,7 @@ def beside_endpoint(app: st.App, options: argparse.Namespace, endpoint: "ASGIApp
     """Return the server of the endpoint's addresses and, for all others, of the app, which shares the loaded model."""
     how = model_options(options)
     choice = {name: how[name] for name in ("device", "dtype", "engine")}
-    models.share(ModelChoice(name=named_model(options.model).source, **choice), lm)
+    models.share(ModelChoice(name=read_name(options.model).source, **choice), lm)
 
     async def both(scope: "Scope", receive: "Receive", send: "Send") -> None:
         is_own = scope["type"] == "http" and serves(scope["path"])

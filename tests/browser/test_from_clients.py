@@ -50,6 +50,12 @@ def test_answers_are_listed_as_they_come_and_open_in_inspect(page, served):
     newer.click()
     expect(rows).to_have_count(2)
     expect(rows.first).to_contain_text("Faust")
+    page.get_by_role("radio", name="Most uncertain first").click()
+    wait_until_idle(page)
+    numbers = [float(row.inner_text().split()[0].replace("−", "-")) for row in rows.all()]
+    assert numbers == sorted(numbers, reverse=True)
+    page.get_by_role("radio", name="Latest first").click()
+    wait_until_idle(page)
     rows.last.get_by_role("link", name="Inspect").click()
     expect(page).to_have_url(re.compile(r"inspect\?.*kept=.*alpha=0.7|inspect\?.*alpha=0.7.*kept="))
     expect(page.locator(".st-key-request_bar textarea")).to_have_value(PROMPT)

@@ -49,7 +49,8 @@ def _change_tab() -> None:
 
 
 def from_clients(clients: ClientAnswers) -> None:
-    """Draw the answers, and look for newer ones."""
+    """Draw the answers, and look for newer ones, which are shown once the user asks: nothing moves under a pointer."""
+    _show_all()
     st.fragment(_listing, run_every=_EVERY)(clients)
 
 
@@ -58,8 +59,10 @@ def _listing(clients: ClientAnswers) -> None:
     if not answers:
         _first_use()
         return
-    until = st.session_state.setdefault(_UNTIL, time.time())
-    shown = [answer for answer in answers if answer.at <= until]
+    shown = [answer for answer in answers if answer.at <= st.session_state[_UNTIL]]
+    if not shown:
+        _show_all()
+        shown = answers
     st.caption(_about(clients, len(answers)))
     _bar(newer=len(answers) - len(shown))
     for answer in _ordered(shown)[:_MOST]:
@@ -110,7 +113,7 @@ def _ordered(answers: Sequence[ClientAnswer]) -> list[ClientAnswer]:
 def _row(answer: ClientAnswer, trace: Trace) -> None:
     with st.container(border=True, key=f"client-{answer.name}"):
         value, texts, when, way = st.columns([2, 9, 3, 2], vertical_alignment="center", gap="small")
-        value.text(f"{number(answer.uncertainty, places=2)}" if answer.is_defined else "not applicable")
+        value.text(number(answer.uncertainty, places=2) if answer.is_defined else "not applicable")
         with texts, st.container(key=f"name-{answer.name}", gap=None):
             st.text(_short(trace.prompt))
             st.text(_short(answer.text))
