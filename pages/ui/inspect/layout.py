@@ -445,6 +445,7 @@ def _way_back() -> None:
 def _apply_selection(shown: Shown, event: selection.Selected) -> None:
     if event.answer == shown.view:  # a late event of the previous answer would change the selection in this one
         before = selection.store_selection(event, shown.trace)
+        url_state.remember(PAGE)  # a click on a link may end this run before its own end
         after = selection.chosen(shown.trace)
         is_moved = (before.layer, before.head) != (after.layer, after.head)  # all numbers are of the head that is shown
         st.session_state[_AGAIN] = is_moved or st.session_state.get(OPEN) == EXPORT  # its link has the selection
