@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from rauq.checkpoints.memory import give_back
 from rauq.errors import Failure
 from rauq.model.language_model import LanguageModel
 from serve import LOG
@@ -20,6 +21,7 @@ _log = logging.getLogger(LOG)
 # several it is as long as a token took, within these bounds: on a busy machine clients come back more slowly.
 _LEAST_QUIET, _MOST_QUIET = 0.02, 0.1
 _MOST_GATHERING = 0.3  # seconds
+_REST = 5.0  # seconds without work, after which memory goes back to the system
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,14 +102,27 @@ class Worker:
                 job.gone.set()
 
     def _run(self) -> None:
+        rest = None  # there is nothing to give back yet
         while True:
-            with self._moved:
-                self._moved.wait_for(lambda: self.waiting)
-                self._gather()
-                self.running = self._taken()
-            if self.running:
-                self._answer(self.running)
-            self.running = []
+            if self._has_work(within=rest):
+                self._answer_next()
+                rest = _REST
+            else:
+                give_back()
+                rest = None
+
+    def _has_work(self, *, within: float | None) -> bool:
+        """Wait until a job waits; False if none has come within so many seconds."""
+        with self._moved:
+            return bool(self._moved.wait_for(lambda: self.waiting, within))
+
+    def _answer_next(self) -> None:
+        with self._moved:
+            self._gather()
+            self.running = self._taken()
+        if self.running:
+            self._answer(self.running)
+        self.running = []
 
     def _gather(self) -> None:
         """Wait for the jobs that are about to come."""

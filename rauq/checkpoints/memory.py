@@ -1,5 +1,6 @@
 """How much main memory is free for this process: what the machine has, and what its control groups leave."""
 
+import ctypes
 import gc
 import os
 import re
@@ -50,8 +51,13 @@ def bytes_per_second() -> float:
 
 
 def give_back() -> None:
-    """Free what nobody refers to any longer, such as the weights of a model that was let go, on a GPU too."""
+    """Free what nobody refers to any longer, such as the weights of a model that was let go, on a GPU too.
+
+    What was freed goes back to the system, where the C library can do that: it would keep hundreds of MiB.
+    """
     gc.collect()
+    with suppress(AttributeError, OSError, TypeError):  # another C library, or Windows
+        ctypes.CDLL(None).malloc_trim(0)
     if (torch := sys.modules.get("torch")) is not None and torch.cuda.is_available():
         torch.cuda.empty_cache()
 

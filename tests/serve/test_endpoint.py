@@ -1,6 +1,7 @@
 """What clients get: the library's answer and numbers, and no numbers where they ask for none."""
 
 import json
+import threading
 
 import httpx
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import rauq
 from rauq.errors import NotCaptured
 from rauq.scoring.settings import Settings
-from serve import streaming
+from serve import streaming, worker
 from serve.worker import Limits, Worker
 from tests.serve.conftest import CHAT, MESSAGES, NAME, TEXT
 
@@ -285,3 +286,20 @@ def test_a_stream_has_the_address_once(serving):
     found = chunks(server, CHAT | {"logprobs": True})
     urls = [choice["delta"]["rauq"]["url"] for one in found for choice in one["choices"] if "rauq" in choice["delta"]]
     assert urls == [f"{server.address}/inspect?kept=1"]
+
+
+def test_memory_goes_back_once_after_each_time_of_work(serving, monkeypatch):
+    others, rested = set(threading.enumerate()), threading.Semaphore(0)  # servers of other tests rest too
+
+    def rest():
+        if threading.current_thread() not in others:
+            rested.release()
+
+    monkeypatch.setattr(worker, "_REST", 0.01)
+    monkeypatch.setattr(worker, "give_back", rest)
+    server = serving()
+    assert not rested.acquire(timeout=0.1)  # nothing was done yet
+    for _ in range(2):
+        assert server.post(CHAT).status_code == 200
+        assert rested.acquire(timeout=60)
+    assert not rested.acquire(timeout=0.1)

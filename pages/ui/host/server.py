@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import gc
 import logging
 import math
 import os
@@ -28,6 +27,7 @@ from pages.ui.host.guarding.nginx import Site, configuration
 from pages.ui.host.queueing import leaving
 from pages.ui.host.session_runs import clear_left, private_folder
 from pages.ui.host.store import store
+from rauq.checkpoints.memory import give_back
 from rauq.layout import HOST_COMMAND
 
 _log = logging.getLogger(__name__)
@@ -211,7 +211,7 @@ async def _clear_left() -> None:
         if not runtime.is_active_session(session):
             runtime.close_session(session)  # Streamlit itself would keep it until another session leaves
     if left:
-        await asyncio.to_thread(gc.collect)
+        await asyncio.to_thread(give_back)
 
 
 if __name__ == "__main__":
