@@ -118,9 +118,14 @@ def _row(answer: ClientAnswer, trace: Trace) -> None:
             st.text(_short(trace.prompt))
             st.text(_short(answer.text))
         ended = f", ended {_ENDINGS[answer.ending]}" if answer.ending in _ENDINGS else ""
-        when.caption(f"{_clock(answer.at)} UTC, {len(trace.answer_ids):,} tokens{ended}")
+        when.caption(f"{_clock(answer.at)} UTC, {_tokens(trace)}{ended}")
         where = {KEPT: answer.name, **answer.settings}
         way.page_link("pages/inspect.py", label="Inspect", icon=":material/search:", query_params=where)
+
+
+def _tokens(trace: Trace) -> str:
+    count = len(trace.answer_ids)
+    return f"{count:,} token{'' if count == 1 else 's'}"
 
 
 def _short(text: str) -> str:
