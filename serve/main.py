@@ -6,6 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -39,19 +40,19 @@ if TYPE_CHECKING:
 
 KEY_VARIABLE = "RAUQ_API_KEY"  # not an option, which other users of the machine could read
 _LOCAL = ("127.0.0.1", "::1", "localhost")
-# Threads of torch that wait sleep soon: the event loop runs beside them.
-_ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
     """An app in the process of the endpoint.
 
-    `open`: gets the endpoint and the loaded model, and returns the server of both. `keep`: as of `Service`.
+    `open`: gets the endpoint and the loaded model, and returns the server of both. `keep`: as of `Service`. `turn`:
+    holds the model while clients are answered.
     """
 
     open: "Callable[[ASGIApp, LanguageModel], ASGIApp]"
     keep: "Keep"
+    turn: "Callable[[LanguageModel], AbstractContextManager[object]]"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -96,8 +97,10 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--max-seconds", type=float, default=600.0, metavar="S", help="from request to end; default 600")
     found.add_argument("--stop-seconds", type=float, default=30.0, metavar="S", help="for running answers; default 30")
     found.add_argument("--app", action="store_true", help="serve the app as well; it keeps and shows clients' answers")
-    found.add_argument("--keep-answers", type=int, default=200, metavar="N", help="with --app; default 200")
-    found.add_argument("--keep-hours", type=float, default=24.0, metavar="H", help="with --app; default 24")
+    found.add_argument("--keep-answers", type=int, default=200, metavar="N", help="with --app, of clients; default 200")
+    found.add_argument(
+        "--keep-hours", type=float, default=24.0, metavar="H", help="with --app, for how long; default 24"
+    )
     add_settings(found)
     return found
 
@@ -110,13 +113,13 @@ def serve(options: argparse.Namespace, beside: Beside | None = None) -> int:
     """
     settings, key = settings_of(options), os.environ.get(KEY_VARIABLE, "")
     _check(options, key)
-    for name, value in _ENVIRONMENT.items():
+    for name, value in APP_SETTINGS.items():  # the event loop runs beside the threads of torch, as pages do
         os.environ.setdefault(name, value)
     from serve.endpoint import application
     from serve.server import Server
 
     _log_to_stderr()
-    service = _service(options, settings, key=key, keep=beside.keep if beside else None)
+    service = _service(options, settings, key=key, beside=beside)
     endpoint = application(service)
     config = _listening(options, beside.open(endpoint, service.lm) if beside else endpoint, with_app=beside is not None)
     server = Server(config, service, stop_seconds=options.stop_seconds)
@@ -124,7 +127,7 @@ def serve(options: argparse.Namespace, beside: Beside | None = None) -> int:
     return DONE if server.started else KNOWN_ERROR
 
 
-def _service(options: argparse.Namespace, settings: "Settings", *, key: str, keep: "Keep | None") -> "Service":
+def _service(options: argparse.Namespace, settings: "Settings", *, key: str, beside: Beside | None) -> "Service":
     """The loaded model, and how it is served.
 
     Raises:
@@ -132,12 +135,14 @@ def _service(options: argparse.Namespace, settings: "Settings", *, key: str, kee
     """
     from rauq.model.loading import load_model
     from rauq.model.monitor import Monitor
+    from rauq.scoring.settings import window
     from serve.service import Service
     from serve.worker import Limits, Worker
 
     model_name = named_model(options.model)
     say(f"Loading {model_name.source} ...")
     lm = load_model(model_name.source, revision=model_name.revision, **model_options(options))
+    window(settings, captured=lm.layers, num_layers=lm.num_layers)  # refuses layers that the model does not have
     if options.threshold is not None:
         Monitor(lm, settings, threshold=options.threshold)  # refuses settings that need a whole answer
     limits = Limits(
@@ -145,12 +150,14 @@ def _service(options: argparse.Namespace, settings: "Settings", *, key: str, kee
     )
     return Service(
         lm=lm,
-        worker=Worker(lm, limits, last_row=settings.alignment == "own"),
+        worker=Worker(
+            lm, limits, last_row=settings.alignment == "own", turn=partial(beside.turn, lm) if beside else nullcontext
+        ),
         settings=settings,
         reference=_reference(options.run, lm, settings) if options.run else None,
         threshold=options.threshold,
         key=key,
-        keep=keep,
+        keep=beside.keep if beside else None,
     )
 
 
@@ -165,6 +172,7 @@ def _listening(options: argparse.Namespace, served: "ASGIApp", *, with_app: bool
         log_config=None,
         proxy_headers=False,
         ws="auto" if with_app else "none",
+        ws_per_message_deflate=False,
         lifespan="on" if with_app else "off",
         timeout_graceful_shutdown=5,
     )

@@ -24,6 +24,8 @@ class Server(uvicorn.Server):
         if self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             address = f"[{host}]" if ":" in host else host
+            if self.service.keep is not None:
+                say(f"The app is on http://{address}:{port}")
             say(f"Serving {self.service.lm.name} on http://{address}:{port}/v1")
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn calls it

@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     from serve.reference import Reference
 
 NO_RUN = "the server was started without --run"
-Keep = Callable[[Scored, Ended], str]
-"""Keeps an answer that has ended, and returns where the app beside the endpoint shows it: a path and its query."""
+Keep = Callable[[Scored, Ended, float | None], str]
+"""Keeps an answer that has ended, with the uncertainty that its client gets, if any.
+
+Returns where the app beside the endpoint shows it: a path and its query.
+"""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,13 +53,12 @@ class Service:
         """The score of an answer that has ended."""
         return scored(ended.trace, self.settings, len(ended.text))
 
-    def numbers(self, found: Scored, ended: Ended) -> dict[str, Any]:
-        """RAUQ's numbers of an answer."""
-        return answer_numbers(found, ended, self._rank(found))
-
-    def kept(self, found: Scored, ended: Ended, *, base: str) -> dict[str, str]:
-        """Keep an answer where an app shows it, and return its `url` below this address; nothing without an app."""
-        return {} if self.keep is None else {"url": base + self.keep(found, ended)}
+    def numbers(self, found: Scored, ended: Ended, *, base: str) -> dict[str, Any]:
+        """RAUQ's numbers of an answer; with an app, which keeps it, its `url` below this address."""
+        numbers = answer_numbers(found, ended, self._rank(found))
+        if self.keep is not None:
+            numbers["url"] = base + self.keep(found, ended, numbers["uncertainty"])
+        return numbers
 
     def _rank(self, found: Scored) -> Mapping[str, object]:
         if self.reference is None:

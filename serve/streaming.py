@@ -57,11 +57,9 @@ def _finished(answers: Answers, ended: Ended, *, first: int) -> tuple[object, di
     """Log-probabilities of the tokens from a first one on, and the numbers of the answer, where they are wanted."""
     if not answers.is_scored:
         return None, None
-    service, found = answers.service, answers.service.score(ended)
-    link = service.kept(found, ended, base=answers.base)
-    if not answers.wants_numbers:
-        return None, None
-    return _logprobs(answers, found, first), service.numbers(found, ended) | link
+    found = answers.service.score(ended)
+    numbers = answers.service.numbers(found, ended, base=answers.base)
+    return (_logprobs(answers, found, first), numbers) if answers.wants_numbers else (None, None)
 
 
 def _logprobs(answers: Answers, found: Scored, first: int) -> object:

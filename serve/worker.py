@@ -4,8 +4,8 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from rauq.checkpoints.memory import give_back
@@ -15,13 +15,14 @@ from serve import LOG
 from serve.job import Job
 from serve.refusals import STOPPING, Refusal, where
 
+Turn = Callable[[], AbstractContextManager[object]]
 _log = logging.getLogger(LOG)
 # A batch begins once no job has come for so many seconds, and no request is on its way to become one: clients whose
 # answers ended together come back together, and who comes too late waits for the end of the batch. After a batch of
 # several it is as long as a token took, within these bounds: on a busy machine clients come back more slowly.
 _LEAST_QUIET, _MOST_QUIET = 0.02, 0.1
 _MOST_GATHERING = 0.3  # seconds
-_REST = 5.0  # seconds without work, after which memory goes back to the system
+_REST = 30.0  # seconds without work, after which memory goes back to the system
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,11 +49,12 @@ class _AllGone:
 class Worker:
     """Answers jobs in the order in which they came, as many together as fit; one batch at a time.
 
-    A job that comes while a batch runs waits for its end. `last_row`: as in `LimitOptions`.
+    A job that comes while a batch runs waits for its end. `last_row`: as in `LimitOptions`. `turn`: holds the model for
+    a batch, where others use it too.
     """
 
-    def __init__(self, lm: LanguageModel, limits: Limits, *, last_row: bool = False) -> None:
-        self.lm, self.limits, self.last_row = lm, limits, last_row
+    def __init__(self, lm: LanguageModel, limits: Limits, *, last_row: bool = False, turn: Turn = nullcontext) -> None:
+        self.lm, self.limits, self.last_row, self.turn = lm, limits, last_row, turn
         self.waiting: deque[Job] = deque()
         self.running: list[Job] = []
         self.is_stopping = False
@@ -105,7 +107,8 @@ class Worker:
         rest = None  # there is nothing to give back yet
         while True:
             if self._has_work(within=rest):
-                self._answer_next()
+                with self.turn():
+                    self._answer_next()
                 rest = _REST
             else:
                 give_back()

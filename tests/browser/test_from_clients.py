@@ -34,7 +34,8 @@ def ask(served, prompt):
 
 
 def test_answers_are_listed_as_they_come_and_open_in_inspect(page, served):
-    page.goto(f"{served}/runs?view=clients")
+    page.goto(f"{served}/runs")
+    page.get_by_role("radio", name="From clients").click()
     expect(page.get_by_text("No client has asked yet")).to_be_visible()
     expect(page.get_by_test_id("stCode")).to_contain_text(f"{served}/v1")
     choice = ask(served, PROMPT)
@@ -63,6 +64,7 @@ def test_answers_are_listed_as_they_come_and_open_in_inspect(page, served):
 
 def test_the_address_opens_the_answer_with_the_settings_of_the_server(page, served):
     choice = ask(served, PROMPT)
+    assert "Japan" not in choice.rauq["url"]
     page.goto(choice.rauq["url"])
     expect(page.locator(".st-key-request_bar textarea")).to_have_value(PROMPT)
     wait_until_idle(page)

@@ -335,6 +335,13 @@ def test_the_app_beside_an_endpoint_is_for_this_machine_alone(options, key, monk
         serve(parser().parse_args(["--app", *options]))
 
 
+@pytest.mark.parametrize("options", [["--layers", "99"], ["--app", "--keep-answers", "9999999"]])
+def test_what_no_answer_can_have_is_refused_at_the_start(options, capfd):
+    command = [sys.executable, "-m", "rauq", "serve", "--model", "atlas", "--port", "0", *options]
+    assert subprocess.run(command, check=False, timeout=120).returncode == 2
+    assert options[-1].lstrip("-") in capfd.readouterr().err.replace(",", "")
+
+
 def test_the_app_needs_streamlit(capsys, monkeypatch):
     from rauq.cli.main import main
 

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from contextlib import contextmanager
 
 import httpx
 import numpy as np
@@ -252,8 +253,8 @@ def test_a_token_is_streamed_once_all_of_it_is_sure(length, text):
 
 
 def keeping(kept):
-    def keep(found, ended):
-        kept.append((found, ended))
+    def keep(found, ended, uncertainty):
+        kept.append((found, ended, uncertainty))
         return f"inspect?kept={len(kept)}"
 
     return keep
@@ -264,8 +265,8 @@ def test_with_an_app_the_numbers_have_an_address_of_the_picture(serving):
     server = serving(keep=keeping(kept))
     numbers = server.post(CHAT | {"rauq": True}).json()["choices"][0]["message"]["rauq"]
     assert numbers["url"] == f"{server.address}/inspect?kept=1"
-    (found, ended), text = kept[0], server.post(TEXT | {"logprobs": 0}, kind="text").json()["choices"][0]
-    assert numbers["uncertainty"] == pytest.approx(found.score.uncertainty)
+    (found, ended, uncertainty), text = kept[0], server.post(TEXT | {"logprobs": 0}, kind="text").json()["choices"][0]
+    assert numbers["uncertainty"] == uncertainty == pytest.approx(found.score.uncertainty)
     assert text["rauq"]["url"] == f"{server.address}/inspect?kept=2"
     assert ended.trace is found.trace
 
@@ -286,6 +287,32 @@ def test_a_stream_has_the_address_once(serving):
     found = chunks(server, CHAT | {"logprobs": True})
     urls = [choice["delta"]["rauq"]["url"] for one in found for choice in one["choices"] if "rauq" in choice["delta"]]
     assert urls == [f"{server.address}/inspect?kept=1"]
+
+
+def test_an_answer_without_a_number_is_kept_without_one(serving):
+    kept = []
+    server = serving(keep=keeping(kept))
+    first = server.post(CHAT).json()["choices"][0]["message"]["content"][0]
+    numbers = server.post(CHAT | {"stop": first, "rauq": True}).json()["choices"][0]["message"]["rauq"]
+    assert numbers["uncertainty"] is None
+    assert kept[-1][2] is None
+    assert numbers["url"].endswith("kept=2")
+
+
+def test_a_batch_holds_the_turn_of_a_model_that_others_use_too(serving, tiny):
+    turns = []
+
+    @contextmanager
+    def turn():
+        turns.append("held")
+        yield
+        turns.append("left")
+
+    server = serving(worker=Worker(tiny, Limits(tokens=64), turn=turn), keep=lambda *_: str(turns.copy()))
+    url = server.post(CHAT | {"rauq": True}).json()["choices"][0]["message"]["rauq"]["url"]
+    assert "held" in url
+    assert server.post(CHAT).status_code == 200
+    assert turns[:3] == ["held", "left", "held"]
 
 
 def test_memory_goes_back_once_after_each_time_of_work(serving, monkeypatch):

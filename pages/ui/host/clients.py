@@ -1,7 +1,5 @@
 """The answers that clients of the endpoint beside the app got: kept in memory, the latest of the last hours."""
 
-import math
-import secrets
 import threading
 import time
 from collections import deque
@@ -13,35 +11,26 @@ from pages.ui.host.kept import KeptAnswers
 
 if TYPE_CHECKING:
     from rauq.trace.trace import Trace
-    from serve.job import Ended, Ending
+    from serve.job import Ending
 
-_VISITOR = "clients"  # whose answers are evicted first where clients have most
+CLIENTS = "clients"  # as whose answers they are evicted, and in whose turn they are generated
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClientAnswer:
-    """An answer, under the name by which the app finds it among those `kept`.
+    """An answer under the name by which the app finds it.
 
-    `at`: when it ended, by `time.time`. `uncertainty`: RAUQ's, in nats.
+    `text`: without the stop text. `uncertainty`: RAUQ's, in nats, as the client got it; None where it has none.
+    `query`: the URL parameters with which Inspect shows it. `at`: when it ended, by `time.time`.
     """
 
     name: str
-    at: float
-    uncertainty: float
-    settings: Mapping[str, str]
-    ending: "Ending"
+    trace: "Trace"
     text: str
-    kept: KeptAnswers
-
-    @property
-    def is_defined(self) -> bool:
-        """Whether it has a score, and a text that the score is of."""
-        return bool(self.text.strip()) and math.isfinite(self.uncertainty)
-
-    @property
-    def trace(self) -> "Trace | None":
-        """The recorded answer; None once memory was needed for others."""
-        return self.kept.peek(self.name)
+    ending: "Ending"
+    uncertainty: float | None
+    query: Mapping[str, str]
+    at: float = field(default_factory=time.time)
 
 
 @dataclass(eq=False)
@@ -54,33 +43,25 @@ class ClientAnswers:
     lock: threading.Lock = field(default_factory=threading.Lock)
     answers: deque[ClientAnswer] = field(default_factory=deque)
 
-    def keep(self, ended: "Ended", uncertainty: float, settings: Mapping[str, str]) -> str:
-        """Keep an answer that has ended, and return its name; `settings`: those of its score, as the URL has them."""
-        name = secrets.token_urlsafe(12)
-        self.kept.keep(ended.trace, name=name, visitor=_VISITOR, session=name)
-        answer = ClientAnswer(
-            name=name,
-            at=time.time(),
-            uncertainty=uncertainty,
-            settings=settings,
-            ending=ended.ending,
-            text=ended.text,
-            kept=self.kept,
-        )
+    def keep(self, answer: ClientAnswer) -> None:
+        """Keep an answer that has ended."""
+        self.kept.keep(answer.trace, name=answer.name, visitor=CLIENTS, session=answer.name)
         with self.lock:
             self.answers.append(answer)
-            self._drop_old()
-        return name
+        self.expire()
 
     def latest(self) -> list[ClientAnswer]:
         """Return the answers that are still there, the latest first."""
+        self.expire()
         with self.lock:
-            self._drop_old()
-            return [answer for answer in reversed(self.answers) if answer.trace is not None]
+            return list(reversed(self.answers))
 
-    def _drop_old(self) -> None:
+    def expire(self) -> None:
+        """Drop those that are too old, too many, or were evicted: memory was needed for others."""
         oldest = time.time() - self.seconds
-        surplus = len(self.answers) - self.most
-        for answer in [one for place, one in enumerate(self.answers) if place < surplus or one.at < oldest]:
-            self.answers.remove(answer)
-            self.kept.release(answer.name)
+        with self.lock:
+            surplus = len(self.answers) - self.most
+            for place, answer in list(enumerate(self.answers)):
+                if place < surplus or answer.at < oldest or self.kept.peek(answer.name) is None:
+                    self.answers.remove(answer)
+                    self.kept.drop(answer.name)

@@ -59,6 +59,11 @@ class KeptAnswers:
         with self.lock:
             return kept.trace if (kept := self.kept.get(name)) is not None else None
 
+    def drop(self, name: str) -> None:
+        """Drop an answer, whoever uses it."""
+        with self.lock:
+            self.kept.pop(name, None)
+
     def release(self, session: str) -> None:
         """Drop the answers that only this session uses."""
         with self.lock:

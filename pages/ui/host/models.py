@@ -46,12 +46,13 @@ def model(
         return loaded.model.with_kind(choice.kind)
 
 
-def share(choice: ModelChoice, lm: "LanguageModel") -> None:
-    """Make a loaded model the one that all sessions find under this choice."""
-    loaded, weights = store().loaded, replace(choice, kind=None)
+def share(lm: "LanguageModel", *choices: ModelChoice) -> None:
+    """Make a loaded model the one that all sessions find under these choices, as long as the caller has it."""
+    loaded = store().loaded
     with loaded.lock:
-        loaded.model = loaded.alive[weights] = lm
-        loaded.choice = weights
+        for choice in choices:
+            loaded.model, loaded.choice = lm, replace(choice, kind=None)
+            loaded.alive[loaded.choice] = lm
 
 
 def inspect_model(choice: ModelChoice, *, tokens: int = 0) -> "ModelInfo":

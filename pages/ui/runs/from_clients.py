@@ -1,5 +1,6 @@
 """The tab From clients: the answers that clients of the endpoint beside this app got, each a link to its picture."""
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -9,11 +10,11 @@ from urllib.parse import urljoin
 import streamlit as st
 
 from pages.ui.host.clients import ClientAnswer, ClientAnswers
+from pages.ui.host.kept import MOST_ANSWERS_BYTES
 from pages.ui.host.store import store
 from pages.ui.runs import query
 from pages.ui.shared.errors import printable
-from pages.ui.shared.url_state import KEPT
-from rauq.labels import number, running, shortened
+from rauq.labels import amount, number, running, shortened, size
 from rauq.trace.trace import Trace
 
 Order = Literal["Latest first", "Most uncertain first"]
@@ -24,7 +25,7 @@ _MOST = 50  # rows
 _LONGEST = 90  # characters of a prompt, and of an answer
 _HOUR = 3600.0  # seconds
 _ENDINGS: Mapping[str, str] = MappingProxyType(
-    {"length": "at its limit", "time": "at its time limit", "alarm": "by an alarm", "cancelled": "by the server"}
+    {"length": "at its limit", "time": "at its time limit", "alarm": "by an alarm"}
 )
 
 
@@ -66,8 +67,7 @@ def _listing(clients: ClientAnswers) -> None:
     st.caption(_about(clients, len(answers)))
     _bar(newer=len(answers) - len(shown))
     for answer in _ordered(shown)[:_MOST]:
-        if (trace := answer.trace) is not None:
-            _row(answer, trace)
+        _row(answer)
 
 
 def _first_use() -> None:
@@ -79,10 +79,10 @@ def _first_use() -> None:
 
 def _about(clients: ClientAnswers, count: int) -> str:
     rest = f" The list shows {_MOST}." if count > _MOST else ""
+    kept = f"{count:,} in memory, at most {clients.most:,} or {size(MOST_ANSWERS_BYTES)}"
     return (
-        f"The latest {clients.most:,} answers of the last {number(clients.seconds / _HOUR, places=0)} hours, in memory "
-        f"until the server ends: {count:,} now.{rest} The number of each is RAUQ's uncertainty in nats, with the "
-        "server's settings; the higher, the less certain."
+        f"Answers that clients got: {kept}, for {amount(clients.seconds / _HOUR)} h.{rest} The number of each is RAUQ's "
+        "uncertainty in nats, with the settings of the server; the higher, the less certain."
     )
 
 
@@ -107,20 +107,19 @@ def _show_all() -> None:
 def _ordered(answers: Sequence[ClientAnswer]) -> list[ClientAnswer]:
     if st.session_state.get(_ORDER) != "Most uncertain first":
         return list(answers)
-    return sorted(answers, key=lambda answer: -answer.uncertainty if answer.is_defined else 1.0)
+    return sorted(answers, key=lambda answer: math.inf if answer.uncertainty is None else -answer.uncertainty)
 
 
-def _row(answer: ClientAnswer, trace: Trace) -> None:
+def _row(answer: ClientAnswer) -> None:
     with st.container(border=True, key=f"client-{answer.name}"):
         value, texts, when, way = st.columns([2, 9, 3, 2], vertical_alignment="center", gap="small")
-        value.text(number(answer.uncertainty, places=2) if answer.is_defined else "not applicable")
+        value.text("no score" if answer.uncertainty is None else number(answer.uncertainty, places=2))
         with texts, st.container(key=f"name-{answer.name}", gap=None):
-            st.text(_short(trace.prompt))
+            st.text(_short(answer.trace.prompt))
             st.text(_short(answer.text))
         ended = f", ended {_ENDINGS[answer.ending]}" if answer.ending in _ENDINGS else ""
-        when.caption(f"{_clock(answer.at)} UTC, {_tokens(trace)}{ended}")
-        where = {KEPT: answer.name, **answer.settings}
-        way.page_link("pages/inspect.py", label="Inspect", icon=":material/search:", query_params=where)
+        when.caption(f"{_clock(answer.at)} UTC, {_tokens(answer.trace)}{ended}")
+        way.page_link("pages/inspect.py", label="Inspect", icon=":material/search:", query_params=answer.query)
 
 
 def _tokens(trace: Trace) -> str:
@@ -129,7 +128,7 @@ def _tokens(trace: Trace) -> str:
 
 
 def _short(text: str) -> str:
-    return shortened(running(printable(text)), longest=_LONGEST) or "(empty)"
+    return shortened(running(printable(text[: 2 * _LONGEST])), longest=_LONGEST) or "(empty)"
 
 
 def _clock(at: float) -> str:
