@@ -81,8 +81,8 @@ def _about(clients: ClientAnswers, count: int) -> str:
     rest = f" The list shows {_MOST}." if count > _MOST else ""
     kept = f"{count:,} in memory, at most {clients.most:,} or {size(MOST_ANSWERS_BYTES)}"
     return (
-        f"Answers that clients got: {kept}, for {amount(clients.seconds / _HOUR)} h.{rest} The number of each is RAUQ's "
-        "uncertainty in nats, with the settings of the server; the higher, the less certain."
+        f"Answers that clients got: {kept}, for {amount(clients.seconds / _HOUR)} h.{rest} The number of each is "
+        "RAUQ's uncertainty in nats, with the settings of the server; the higher, the less certain."
     )
 
 
