@@ -47,9 +47,10 @@ def application(service: Service) -> Starlette:
     return Starlette(routes=routes, exception_handlers={HTTPException: _no_route})
 
 
-def serves(path: str) -> bool:
-    """Whether a path is the endpoint's, and not that of an app beside it."""
-    return path in ("/health", "/metrics") or path.startswith("/v1/")
+def serves(method: str, path: str) -> bool:
+    """Whether a request is for the endpoint, and not for an app beside it; whoever leaves out /v1 is told so here."""
+    is_misled = method == "POST" and not path.startswith("/_stcore/")
+    return is_misled or path in ("/v1", "/health", "/metrics") or path.startswith("/v1/")
 
 
 def _guarded(

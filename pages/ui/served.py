@@ -83,7 +83,7 @@ def beside_endpoint(app: st.App, options: argparse.Namespace, endpoint: "ASGIApp
     models.share(lm, replace(choice, engine=running), choice)  # a link names the engine that ran a GGUF file
 
     async def both(scope: "Scope", receive: "Receive", send: "Send") -> None:
-        is_own = scope["type"] == "http" and serves(scope["path"])
+        is_own = scope["type"] == "http" and serves(scope["method"], scope["path"])
         await (endpoint if is_own else app)(scope, receive, send)
 
     return both

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 
+import httpx
 import openai
 import pytest
 from playwright.sync_api import expect
@@ -71,6 +72,13 @@ def test_the_address_opens_the_answer_with_the_settings_of_the_server(page, serv
     expect(page.locator(".st-key-scoring button").first).to_contain_text("alpha")
     word = page.locator(".views").get_by_text(choice.text.strip().split()[0]).first
     expect(word).to_be_visible()
+
+
+def test_a_client_that_leaves_out_v1_is_told_the_addresses(served):
+    answers = httpx.post(f"{served}/chat/completions", json={}), httpx.get(f"{served}/v1")
+    for answer in answers:
+        assert answer.status_code == 404
+        assert "/v1/chat/completions" in answer.json()["error"]["message"]
 
 
 def test_an_app_without_an_endpoint_has_no_such_tab(page, server):
