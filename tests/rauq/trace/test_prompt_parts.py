@@ -154,7 +154,7 @@ WRONG_PARTS = {
     "empty": (PromptPart("a", 1, 1),),
     "overlapping": (PromptPart("a", 0, 2), PromptPart("b", 1, 3)),
     "not ascending": (B, A),
-    "of one name": (A, B._replace(name="a")),
+    "of one name, apart": (PromptPart("a", 0, 1), PromptPart("a", 2, 3)),
     "a taken name": (A._replace(name=FIXED[0]),),
     "no name": (A._replace(name=""),),
     "a long name": (A._replace(name="a" * 101),),
