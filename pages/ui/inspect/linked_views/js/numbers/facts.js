@@ -2,6 +2,7 @@
 
 import { shown } from "../../../../shared/js/numbers.js";
 import { headCurves, otherCurve } from "./curves.js";
+import { documentShare, hasShares, headOfShares } from "./shares.js";
 import { mean } from "./statistics.js";
 
 export const titled = (text) => text[0].toUpperCase() + text.slice(1);
@@ -27,6 +28,7 @@ export function factsOf(data, view, token) {
   if (data.gaps) facts.push([`${data.weightName}, layer ${view.layer}, ${shownHead(data, view)}`, shown(token ? attention[token - 1] : NaN)]);
   facts.push([`confidence c, layer ${view.layer}, ${shownHead(data, view)}`, shown(confidence?.[token])]);
   facts.push([numbersOf(data, data.measure.name), `${shown(data.collapse[token])} nats`]);
+  if (hasShares(data)) facts.push([`attention on the document, ${headOfShares(data, view)}`, shown(documentShare(data, view, token))]);
   if (data.measure.name === "surprisal") return facts;
   facts.push([`from ${data.signalName}, ${data.weightName}`, [0, 1].map((part) => shown(data.shares[2 * token + part])).join(", ")]);
   facts.push([numbersOf(data, "contribution"), shown(data.contribution[token])]);
