@@ -1,6 +1,7 @@
 """The document of a prompt on Inspect: tinted by what a token attended to, and the answer coloured by a passage."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,16 +19,17 @@ LEVELS = "(all) => all.map((one) => Number(one.style.getPropertyValue('--level')
 TINTS = "(all) => all.map((one) => getComputedStyle(one).backgroundColor)"
 
 
-def read_by_atlas():
+def answered_by_atlas():
+    """Under another name, by which the page is seen to have taken it."""
     starts = np.cumsum([len("<document>"), *map(len, SENTENCES)]).tolist()
     spans = [("document", start, start + len(text)) for start, text in zip(starts, SENTENCES, strict=False)]
-    how = {"extras": ("part_shares",), "prompt_parts": spans}
-    return rauq.load_model("atlas").read(PROMPT, " Kyoto is in Japan.", **how)
+    how = {"extras": ("part_shares",), "prompt_parts": spans, "max_new_tokens": 12, "last_row": True}
+    return replace(rauq.load_model("atlas").generate(PROMPT, **how), model="documented")
 
 
 @pytest.fixture(scope="module")
 def trace():
-    return read_by_atlas()
+    return answered_by_atlas()
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +43,8 @@ def shares(trace):
 @pytest.fixture(scope="module")
 def documented(shared_page, server, trace, tmp_path_factory):
     open_trace(shared_page, server, trace, tmp_path_factory.mktemp("document"))
+    expect(shared_page.locator(".passage[role=button]")).to_have_count(len(SENTENCES))
+    rested(shared_page)
     return shared_page
 
 
@@ -66,8 +70,8 @@ def passage(page, place):
 
 
 def assert_levels(page, kind, shares):
-    """Strengths from 0 to 1."""
-    np.testing.assert_allclose(page.locator(kind).evaluate_all(LEVELS), shares, atol=1e-4)
+    """The strength of a tint is the square root of the share, of the largest one; the stop token has none."""
+    np.testing.assert_allclose(page.locator(kind).evaluate_all(LEVELS), np.sqrt(shares), atol=1e-4)
 
 
 def test_passages_are_text_tinted_by_what_the_selected_token_attended_to(opened, shares):
@@ -77,7 +81,7 @@ def test_passages_are_text_tinted_by_what_the_selected_token_attended_to(opened,
     seen = []
     for index in (1, 4):
         token(opened, index).click()
-        expect(opened.locator(".document-facts")).to_contain_text(f"document {shares['head'][index].sum():.3f} ·")
+        expect(opened.locator(".document-facts")).to_contain_text(f"document {shares['head'][index].sum():.3f},")
         assert_levels(opened, ".passage", shares["head"][index] / shares["head"].max())
         expect(passage(opened, 1)).to_have_attribute(
             "aria-description", f"passage 1, share {shares['head'][index, 1]:.3f}"
@@ -91,7 +95,7 @@ def test_passages_are_text_tinted_by_what_the_selected_token_attended_to(opened,
 def test_the_mean_of_the_window_is_a_switch_away(opened, shares):
     token(opened, 3).click()
     opened.get_by_role("button", name="Mean of heads").click()
-    expect(opened.locator(".document-facts")).to_contain_text(f"document {shares['mean'][3].sum():.3f} ·")
+    expect(opened.locator(".document-facts")).to_contain_text(f"document {shares['mean'][3].sum():.3f},")
     assert_levels(opened, ".passage", shares["mean"][3] / shares["mean"].max())
 
 
@@ -100,10 +104,10 @@ def test_a_click_on_a_passage_colours_the_answer_by_it_and_another_one_goes_back
     before = chosen.input_value()
     passage(opened, 1).click()
     expect(chosen).to_have_value("passage")
-    along = shares["head"][:, 1] / shares["head"][:, 1].max()
-    assert_levels(opened, ".token:not(.quiet)", along[: opened.locator(".token:not(.quiet)").count()])
-    expect(token(opened, 2)).to_have_attribute(
-        "aria-label", re.compile(f"share of the passage {shares['head'][2, 1]:.3f}")
+    along = shares["head"][:-1, 1]
+    assert_levels(opened, ".token", [*along / along.max(), 0])
+    expect(token(opened, 1)).to_have_attribute(
+        "aria-label", re.compile(f"share of the passage {shares['head'][1, 1]:.3f}")
     )
     passage(opened, 1).click()
     expect(chosen).to_have_value(before)
@@ -128,13 +132,14 @@ def test_the_answer_can_be_coloured_by_its_share_of_the_document(opened, shares)
     before = chosen.input_value()
     chosen.select_option("document")
     expect(opened).to_have_url(re.compile("colour=document"))
-    whole = shares["head"].sum(axis=1)
-    expect(token(opened, 2)).to_have_attribute("aria-label", re.compile(f"share of the document {whole[2]:.3f}"))
-    assert_levels(opened, ".token:not(.quiet)", (whole / whole.max())[: opened.locator(".token:not(.quiet)").count()])
+    whole = shares["head"][:-1].sum(axis=1)
+    expect(token(opened, 1)).to_have_attribute("aria-label", re.compile(f"share of the document {whole[1]:.3f}"))
+    assert_levels(opened, ".token", [*whole / whole.max(), 0])
     chosen.select_option(before)
 
 
-def test_a_generated_answer_has_its_document_beside_it(page, server):
+def test_a_generated_answer_has_its_document_beside_it(shared_page, server):
+    page = shared_page
     page.goto(f"{server}/?example=unknown-place")
     rested(page)
     expect(page.locator(".document")).to_be_hidden()

@@ -1,6 +1,7 @@
 // What the answer attends to in a document: for each token its shares of attention on the first token of the prompt, on
 // the answer so far, on the rest of the prompt, and on each passage of the document.
 
+import { clamp } from "../../../../shared/js/numbers.js";
 import { largest } from "./statistics.js";
 
 const FIRST_TOKEN = 0;
@@ -33,6 +34,9 @@ export function otherShares(data, view, token) {
   const { values } = tableOf(data, view);
   return { firstToken: values[start + FIRST_TOKEN], soFar: values[start + ANSWER_SO_FAR], rest: values[start + REST] };
 }
+
+// How strong the tint of a share is, from 0 to 1: by its square root, so that small shares can be told apart.
+export const tintOf = (share, top) => Math.sqrt(clamp(share / top, 0, 1));
 
 // The largest share of a passage in any token, to which tints are scaled: a token that attends less is tinted less.
 export function topShare(data, view) {

@@ -4,7 +4,7 @@ import { make } from "../../../../shared/js/dom.js";
 import { on } from "../../../../shared/js/events.js";
 import { clamp, shown } from "../../../../shared/js/numbers.js";
 import { explain } from "../../../../shared/js/words.js";
-import { hasShares, headOfShares, sharesAlong } from "../numbers/shares.js";
+import { hasShares, headOfShares, sharesAlong, tintOf } from "../numbers/shares.js";
 import { largest } from "../numbers/statistics.js";
 
 const COLOURINGS = {
@@ -15,8 +15,8 @@ const COLOURINGS = {
   contribution: { level: (value, most) => Math.max(value, 0) / most, places: 3, swatches: null },
   entropy: { name: "Entropy, in nats", level: (value) => 1 - Math.exp(-Math.max(value, 0)), places: 2, swatches: [0.25, 0.75, 1.5, 3] },
   probability: { name: "Probability", level: (value) => 1 - value, places: 2, swatches: [0.75, 0.5, 0.25, 0] },
-  document: { name: "Share of attention on the document", level: (value, most) => value / most, places: 3, swatches: null },
-  passage: { name: "Share of attention on the passage", level: (value, most) => value / most, places: 3, swatches: null },
+  document: { name: "Share of attention on the document", level: tintOf, places: 3, swatches: null },
+  passage: { name: "Share of attention on the passage", level: tintOf, places: 3, swatches: null },
 };
 const ATTENDED = ["document", "passage"];
 export const isAttended = (key) => ATTENDED.includes(key);
@@ -43,7 +43,7 @@ const titleOf = (data, key) => COLOURINGS[key].name ?? (key === "collapse" ? dat
 export function colouring(data, view) {
   const kind = COLOURINGS[view.colouring];
   const values = valuesOf(data, view);
-  const most = Math.max(1e-9, largest(values));
+  const most = Math.max(1e-9, largest(isAttended(view.colouring) ? values.filter((_, token) => !data.tokens[token].quiet) : values));
   const scale = view.colouring === "collapse" ? data.measure.scale : 1;
   const level = (value) => (Number.isNaN(value) ? 0 : clamp(kind.level(value / scale, most), 0, 1));
   const swatches = kind.swatches?.map((value) => value * scale) ?? [0.25, 0.5, 1].map((share) => share * most);

@@ -4,7 +4,7 @@
 import { make } from "../../../../shared/js/dom.js";
 import { clamp, shown } from "../../../../shared/js/numbers.js";
 import { explain } from "../../../../shared/js/words.js";
-import { documentShare, hasShares, headOfShares, otherShares, passageShares, sharesAlong, topShare } from "../numbers/shares.js";
+import { documentShare, hasShares, headOfShares, otherShares, passageShares, sharesAlong, tintOf, topShare } from "../numbers/shares.js";
 import { shortLabel } from "../numbers/tokens.js";
 import { lineTip } from "./tips.js";
 
@@ -39,7 +39,7 @@ export function paintDocument(part, data, view) {
   const shares = known ? passageShares(data, view, token) : [];
   const top = known ? topShare(data, view) : 1;
   for (const [place, node] of nodesOf(part).entries()) {
-    node.style.setProperty("--level", known ? clamp(shares[place] / top, 0, 1) : 0);
+    node.style.setProperty("--level", known ? tintOf(shares[place], top) : 0);
     paintButton(node, place, shares[place], data, view);
   }
   part("document-heads").hidden = !hasShares(data);
@@ -67,16 +67,16 @@ function paintButton(node, place, share, data, view) {
 
 function factsOfDocument(data, view, token) {
   const { firstToken, soFar, rest } = otherShares(data, view, token);
-  return `${quoted(data, token)}: document ${shown(documentShare(data, view, token))} · first token ${shown(firstToken)} · answer so far ${shown(soFar)} · rest of the prompt ${shown(rest)}`;
+  return `${quoted(data, token)}: document ${shown(documentShare(data, view, token))}, first token ${shown(firstToken)}, answer so far ${shown(soFar)}, rest ${shown(rest)}`;
 }
 
 function captionOfDocument(data, view, token) {
   if (data.live) return "Shares of attention are shown once the answer is complete.";
   if (!hasShares(data)) return "Shares of attention were not captured.";
-  const where = headOfShares(data, view);
-  if (view.passage !== null) return `Answer: each token’s share of attention on the framed passage, ${where}. Press the passage again to go back.`;
+  const where = view.averaged ? `, ${headOfShares(data, view)}` : "";
+  if (view.passage !== null) return `Tint of the answer: each token’s share of attention on the framed passage, by the query that predicts the token${where}. Press the passage again, or Escape, to go back.`;
   if (token === null) return "Select a token to see what it attends to.";
-  return `Tint: share of the attention of the query that predicts ${quoted(data, token)}, ${where}. Longer passages get more; a high share is no proof of support. Press a passage to colour the answer by it.`;
+  return `Tint: share of the attention of the query that predicts ${quoted(data, token)}${where}. Longer passages get more; a high share is no proof of support. Press a passage to see which tokens attended to it.`;
 }
 
 // Scrolls the box alone, never the page, to the passage that a token attends to most.
