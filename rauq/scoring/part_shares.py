@@ -96,12 +96,13 @@ def part_shares(trace: Trace, settings: Settings | None = None, *, by_passage: b
     names = column_names(trace.prompt_parts)
     shares = extra_of(trace, "part_shares", (len(trace.layers), trace.num_heads, len(trace.answer_ids), len(names)))
     parts = trace.prompt_parts if by_passage else whole_parts(trace.prompt_parts)
-    passages = np.searchsorted([one.start for one in trace.prompt_parts], [part.start for part in parts])
-    columns = [*range(len(FIXED)), *(len(FIXED) + passages)]  # the first of each part
+    if len(parts) < len(trace.prompt_parts):
+        firsts = np.searchsorted([one.start for one in trace.prompt_parts], [part.start for part in parts])
+        shares = np.add.reduceat(shares, [*range(len(FIXED)), *(len(FIXED) + firsts)], axis=-1)
     return PartShares(
         names=column_names(parts),
         parts=parts,
         layers=trace.layers,
         window=window(settings or Settings(), captured=trace.layers, num_layers=trace.num_layers),
-        shares=np.add.reduceat(shares, columns, axis=-1),
+        shares=shares,
     )
