@@ -94,13 +94,12 @@ class Trace:
         prompt_form: How the prompt was given: text, ids, messages, or templated for a text that already contained
             its chat template.
         template_options: Variables that the chat template was given.
-        prompt_parts: Named parts of the prompt: name, first token, end. Neighbours of one name that touch are the
-            passages of one part.
-        part_texts: The text of each of these; none in files of before.
-        dtype: Precision of the computation; empty where it is not known.
-        quantisation: How the weights were quantised, such as Q4_K_M; empty where they were not, or it is not known.
+        prompt_parts: Named parts of the prompt: name, first token, end. Touching ones of one name are passages.
+        part_texts: The text of each of these.
+        dtype: Precision of the computation; empty where unknown.
+        quantisation: How the weights were quantised, such as Q4_K_M; empty where they were not, or unknown.
         adapter: What was applied to the weights, such as a LoRA; empty for none.
-        engine: What ran the model, with its version, such as transformers 5.23.0; empty where it is not known.
+        engine: What ran the model, with its version, such as transformers 5.23.0; empty where unknown.
         attribution: How weights were attributed that stand in place of attention (`LanguageModel.attribute`): then
             `layers` are the attributed ones, K is 1, and `extras` is empty. None: the weights are attention.
     """
