@@ -86,7 +86,7 @@ class Trace:
             that of the last token; band k is the key k positions back. 0 where the model masks the key, nan before the
             sequence and in rows that were not captured. K is 8, or the `offsets` that were asked for.
         extras: Arrays that were asked for by name (`rauq.trace.extras`).
-        wrong: Answer tokens that the user marked as incorrect, ascending from 0.
+        wrong: Answer tokens marked as incorrect, ascending from 0.
         thinking: Start and stop (exclusive) of the tokens between the model's thinking marks, marks included; None
             where there are none.
         sampling: How the answer was sampled; None for greedy decoding, and for answers that were given.
