@@ -37,7 +37,7 @@ def drawn(trace, layer=None, head=None, **settings):
 def test_each_passage_has_its_text_and_the_shares_of_the_head_that_is_shown():
     trace = documented()
     found, shares = drawn(trace, 3, 1), rauq.part_shares(trace, by_passage=True)
-    assert found["passages"] == [{"of": "document", "text": "One.\n"}, {"of": "document", "text": "<b>⟨U+202E⟩two"}]
+    assert found["passages"] == ({"of": "document", "text": "One.\n"}, {"of": "document", "text": "<b>⟨U+202E⟩two"})
     assert found["head"]["name"] == "layer 3, head 1"
     first, so_far, rest, question = (shares.of_head(3, 1)[:, column] for column in (0, 1, 2, 5))
     expected = np.column_stack([first, so_far, rest + question, shares.of_head(3, 1)[:, 3:5]])

@@ -1,5 +1,7 @@
 """The documents of a prompt as the browser draws them: their passages, and how the answer attends to each of these."""
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from rauq.scoring.part_shares import PartShares, part_shares
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings
 from rauq.scoring.shown import shown_head
-from rauq.trace.prompt_parts import ANSWER_SO_FAR, FIRST_TOKEN, is_document
+from rauq.trace.prompt_parts import ANSWER_SO_FAR, FIRST_TOKEN, PromptPart, is_document
 from rauq.trace.trace import Trace
 
 _MEAN = "mean of all heads in the layers used by RAUQ"
@@ -18,10 +20,14 @@ _MEAN = "mean of all heads in the layers used by RAUQ"
 
 def document_texts(trace: Trace | None) -> dict[str, Any] | None:
     """Return the passages of the documents in a prompt; None where it has none, or their texts are not known."""
-    if trace is None or not (places := _places(trace)):
-        return None
-    texts = [(trace.prompt_parts[place].name, trace.part_texts[place]) for place in places]
-    return {"passages": [{"of": name, "text": lines(text)} for name, text in texts]}
+    drawn = () if trace is None or not trace.part_texts else _drawn(trace.prompt_parts, trace.part_texts)
+    return {"passages": drawn} if drawn else None
+
+
+@lru_cache(maxsize=8)  # by text: an answer that is being generated is a new trace each time
+def _drawn(parts: Sequence[PromptPart], texts: Sequence[str]) -> tuple[dict[str, str], ...]:
+    found = zip(parts, texts, strict=True)
+    return tuple({"of": part.name, "text": lines(text)} for part, text in found if is_document(part.name))
 
 
 def document_payload(trace: Trace, score: Score) -> dict[str, Any] | None:
@@ -50,9 +56,3 @@ def _table(name: str, table: np.ndarray, shares: PartShares) -> dict[str, str]:
     rest = table[:, ~columns].sum(axis=1) - table[:, FIRST_TOKEN] - table[:, ANSWER_SO_FAR]
     drawn = np.column_stack([table[:, FIRST_TOKEN], table[:, ANSWER_SO_FAR], rest, table[:, columns]])
     return {"name": name, "shares": as_base64(drawn, "<f4")}
-
-
-def _places(trace: Trace) -> list[int]:
-    """The places of all passages of documents among the parts of a prompt."""
-    parts = trace.prompt_parts if trace.part_texts else ()
-    return [place for place, part in enumerate(parts) if is_document(part.name)]

@@ -26,9 +26,9 @@ export function factsOf(data, view, token) {
   const { attention, confidence } = headCurves(data, view);
   const facts = [["probability", shown(data.probability[token], 4)], ["entropy", `${shown(data.entropy[token])} nats`]];
   if (data.gaps) facts.push([`${data.weightName}, layer ${view.layer}, ${shownHead(data, view)}`, shown(token ? attention[token - 1] : NaN)]);
+  if (hasShares(data)) facts.push([`attention on the document, ${headOfShares(data, view)}`, shown(documentShare(data, view, token))]);
   facts.push([`confidence c, layer ${view.layer}, ${shownHead(data, view)}`, shown(confidence?.[token])]);
   facts.push([numbersOf(data, data.measure.name), `${shown(data.collapse[token])} nats`]);
-  if (hasShares(data)) facts.push([`attention on the document, ${headOfShares(data, view)}`, shown(documentShare(data, view, token))]);
   if (data.measure.name === "surprisal") return facts;
   facts.push([`from ${data.signalName}, ${data.weightName}`, [0, 1].map((part) => shown(data.shares[2 * token + part])).join(", ")]);
   facts.push([numbersOf(data, "contribution"), shown(data.contribution[token])]);
