@@ -49,6 +49,19 @@ def sentences(text: str) -> tuple[Span, ...]:
     return tuple(pairwise([*starts, len(text)]))
 
 
+def passages(text: str, *, most: int) -> tuple[Span, ...]:
+    """First character and end of each of at most so many groups of neighbouring sentences; joined they are the text.
+
+    A group has as many sentences as another, or one more. A space between two groups is in the second one: tokens begin
+    with it.
+    """
+    spans = sentences(text)
+    count = min(most, len(spans))
+    starts = [spans[len(spans) * group // count][0] for group in range(count)]
+    cuts = [start - 1 if start and text[start - 1] == " " else start for start in starts]
+    return tuple(pairwise([*cuts, len(text)])) if cuts else ()
+
+
 def _parts(text: str) -> Iterator[Span]:
     """The sentences of each line, those without letters and digits too."""
     lines = text.splitlines(keepends=True)

@@ -29,7 +29,8 @@ class Prompt:
     """A prompt as the model sees it: its text and token ids, how it was given, and whether the chat template made them.
 
     Of messages, which are kept beside it, the text is that of the last one. `notes` are sentences on what was done to
-    the text that was given, such as line ends that were changed. `parts` are those that were asked for.
+    the text that was given, such as line ends that were changed. `parts` are those that were asked for,
+    `part_texts` what stands in them.
     """
 
     text: str
@@ -40,6 +41,7 @@ class Prompt:
     template_options: TemplateOptions = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     parts: tuple[PromptPart, ...] = ()
+    part_texts: tuple[str, ...] = ()
 
 
 def encode_prompt(
@@ -84,15 +86,16 @@ def _with_parts(tokens: Tokens, prompt: Prompt, given: PromptParts | None) -> Pr
     if given is None:
         return prompt
     user = (Message(role="user", content=prompt.text),) if prompt.chat_applied else ()
+    texts = tokens.texts(prompt.ids)
     parts = find_prompt_parts(
         given,
-        tokens.texts(prompt.ids),
+        texts,
         text=prompt.text,
         tokenizer=tokens.tokenizer,
         messages=prompt.messages or user,
         options=prompt.template_options,
     )
-    return replace(prompt, parts=parts)
+    return replace(prompt, parts=parts, part_texts=tuple("".join(texts[part.start : part.stop]) for part in parts))
 
 
 def _conversation(

@@ -60,6 +60,7 @@ def build_trace(
         messages=prompt.messages,
         template_options=prompt.template_options,
         prompt_parts=prompt.parts,
+        part_texts=prompt.part_texts,
         stop_reason=stop_reason,
         layers=model.layers,
         num_layers=model.num_layers,

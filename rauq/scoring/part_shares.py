@@ -8,7 +8,7 @@ import numpy as np
 from rauq.errors import InvalidInput
 from rauq.scoring.settings import Settings, window
 from rauq.trace.extras import extra_of
-from rauq.trace.prompt_parts import PromptPart, column_names
+from rauq.trace.prompt_parts import FIXED, PromptPart, column_names, whole_parts
 from rauq.trace.trace import Trace
 
 
@@ -19,7 +19,8 @@ class PartShares:
     N answer tokens, L layers that have attention, H heads, G = 3 + the number of parts.
 
     Attributes:
-        names: G names: first token, answer so far, other (the rest of the prompt), and the parts in order.
+        names: G names: first token, answer so far, other (the rest of the prompt), and the parts in order. By passage,
+            the name of a part stands once for each.
         parts: Where the parts are, in tokens of the prompt.
         layers: Absolute indices of the L layers.
         window: The layers that `mean` is over unless others are named.
@@ -64,7 +65,7 @@ class PartShares:
         return self.shares[self.layers.index(layer), head]
 
     def of_part(self, name: str) -> np.ndarray:
-        """What goes to one part, or to another of the names: (L, H, N).
+        """What goes to one part, with all its passages, or to another of the names: (L, H, N).
 
         Raises:
             InvalidInput: no such name.
@@ -72,13 +73,14 @@ class PartShares:
         if name not in self.names:
             message = f"There is no part {name!r}; there are {', '.join(map(repr, self.names))}."
             raise InvalidInput(message)
-        return self.shares[..., self.names.index(name)]
+        return self.shares[..., [one == name for one in self.names]].sum(axis=-1)
 
 
-def part_shares(trace: Trace, settings: Settings | None = None) -> PartShares:
+def part_shares(trace: Trace, settings: Settings | None = None, *, by_passage: bool = False) -> PartShares:
     """The shares of attention of an answer that was generated or read with extras=("part_shares",).
 
-    `settings` say which layers `mean` is over; by default the middle ones.
+    `settings` say which layers `mean` is over; by default the middle ones. `by_passage`: each passage of a part is a
+    part of its own, in a trace that has them.
 
     Raises:
         NotCaptured: the trace has no such extra.
@@ -93,9 +95,13 @@ def part_shares(trace: Trace, settings: Settings | None = None) -> PartShares:
     """
     names = column_names(trace.prompt_parts)
     shares = extra_of(trace, "part_shares", (len(trace.layers), trace.num_heads, len(trace.answer_ids), len(names)))
+    parts = trace.prompt_parts if by_passage else whole_parts(trace.prompt_parts)
+    if len(parts) < len(trace.prompt_parts):
+        firsts = np.searchsorted([one.start for one in trace.prompt_parts], [part.start for part in parts])
+        shares = np.add.reduceat(shares, [*range(len(FIXED)), *(len(FIXED) + firsts)], axis=-1)
     return PartShares(
-        names=names,
-        parts=trace.prompt_parts,
+        names=column_names(parts),
+        parts=parts,
         layers=trace.layers,
         window=window(settings or Settings(), captured=trace.layers, num_layers=trace.num_layers),
         shares=shares,

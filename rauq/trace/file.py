@@ -154,7 +154,7 @@ def _is_unicode(fields: Mapping[str, Any]) -> bool:
     listed = [entry[1] for row in fields["alternatives"] for entry in row]
     names = [*(fields[name] for name in ("prompt", *_NAMES)), *(part.name for part in fields["prompt_parts"])]
     try:
-        "".join([*names, *fields["answer_tokens"], *listed]).encode()
+        "".join([*names, *fields["part_texts"], *fields["answer_tokens"], *listed]).encode()
     except UnicodeEncodeError:
         return False
     return True
@@ -187,11 +187,11 @@ _SCALARS = MappingProxyType(
     dict.fromkeys(("prompt", "model", "revision", "kind", "stop_reason", "prompt_form", "dtype", "quantisation"), str)
     | {"adapter": str, "engine": str, "chat_applied": bool, "num_layers": int, "vocab_size": int}
 )
-_LISTS = MappingProxyType({"layers": int, "answer_tokens": str, "wrong": int})
+_LISTS = MappingProxyType({"layers": int, "answer_tokens": str, "part_texts": str, "wrong": int})
 _ALTERNATIVES = MappingProxyType({"ids": int, "texts": str, "logprobs": float})
 _OLDER_FILES: Mapping[str, Any] = MappingProxyType(  # what files without it mean
     {"wrong": [], "messages": [], "prompt_form": "text", "template_options": {}, "thinking": None, "sampling": None}
-    | {"prompt_parts": []}
+    | {"prompt_parts": [], "part_texts": []}
     | {"dtype": "", "quantisation": "", "adapter": "", "engine": "", "attribution": None}
 )
 _LENGTH_BYTES = 8  # a safetensors file begins with the length of its header

@@ -1,13 +1,14 @@
 """The parts of a prompt, such as a document and a question: how they are named in its text, and which tokens they hold.
 
-What is in no part counts as other; the first token of the prompt counts apart, in no part.
+A part may come in passages: neighbours of one name, which touch. What is in no part counts as other; the first token of
+the prompt counts apart, in no part.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from rauq.errors import InvalidInput
 FIXED = ("first token", "answer so far", "other")
 """What an answer token attends to besides the parts: the first columns of the extra `part_shares`, in this order."""
 FIRST_TOKEN, ANSWER_SO_FAR, OTHER = range(len(FIXED))
+DOCUMENT = "document"
+"""The name of a document that is marked in a prompt; a further one has a number, such as `document 2`."""
 MOST_PARTS = 1000
 LONGEST_NAME = 100
 
@@ -39,9 +42,28 @@ class Span(NamedTuple):
     end: int
 
 
+Piece = TypeVar("Piece", PromptPart, Span)
+
+
 def column_names(parts: Sequence[PromptPart]) -> tuple[str, ...]:
     """The columns (G,) of the extra `part_shares`."""
     return (*FIXED, *(part.name for part in parts))
+
+
+def is_document(name: str) -> bool:
+    """Whether a part is a document."""
+    return re.fullmatch(rf"{DOCUMENT}( \d+)?", name) is not None
+
+
+def whole_parts(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """Parts whose passages are put together again; what is no part is left as it is."""
+    whole: list[Piece] = []
+    for piece in pieces:
+        if whole and whole[-1].name == piece.name and whole[-1][2] == piece[1]:
+            whole[-1] = type(piece)(piece.name, whole[-1][1], piece[2])
+        else:
+            whole.append(piece)
+    return tuple(whole)
 
 
 def columns_of(parts: Sequence[PromptPart], num_prompt: int) -> np.ndarray:
@@ -59,7 +81,7 @@ def fault(parts: object, num_prompt: int) -> str:
         return f"prompt_parts is {_short(parts)}, not a tuple of PromptPart"
     if len(parts) > MOST_PARTS:
         return f"prompt_parts are {len(parts):,}, and at most {MOST_PARTS:,} are allowed"
-    if named := next(_wrong_names([part.name for part in parts]), ""):
+    if named := next(_wrong_names([part.name for part in whole_parts(parts)]), ""):
         return f"prompt_parts: {named}"
     edges = [edge for part in parts for edge in (part.start, part.stop)]
     inside = all(type(edge) is int and 0 <= edge <= num_prompt for edge in edges)
@@ -73,10 +95,10 @@ def checked_spans(given: Sequence[object], length: int) -> list[Span]:
 
     Raises:
         InvalidInput: one is not a name with a start and an end, is empty, reaches beyond the text or overlaps another,
-            or a name is used twice or for something else.
+            or a name is used for something else, or twice for spans that do not touch.
     """
     spans = sorted((_span(one, length) for one in given), key=lambda span: span.start)
-    if problem := next(_wrong_names([span.name for span in spans]), ""):
+    if problem := next(_wrong_names([span.name for span in whole_parts(spans)]), ""):
         message = f"Got prompt_parts in which {problem}."
         raise InvalidInput(message)
     for first, second in pairwise(spans):

@@ -86,7 +86,7 @@ class Trace:
             that of the last token; band k is the key k positions back. 0 where the model masks the key, nan before the
             sequence and in rows that were not captured. K is 8, or the `offsets` that were asked for.
         extras: Arrays that were asked for by name (`rauq.trace.extras`).
-        wrong: Answer tokens that the user marked as incorrect, ascending from 0.
+        wrong: Answer tokens marked as incorrect, ascending from 0.
         thinking: Start and stop (exclusive) of the tokens between the model's thinking marks, marks included; None
             where there are none.
         sampling: How the answer was sampled; None for greedy decoding, and for answers that were given.
@@ -94,11 +94,12 @@ class Trace:
         prompt_form: How the prompt was given: text, ids, messages, or templated for a text that already contained
             its chat template.
         template_options: Variables that the chat template was given.
-        prompt_parts: Named parts of the prompt: name, first token, end.
-        dtype: Precision of the computation; empty where it is not known.
-        quantisation: How the weights were quantised, such as Q4_K_M; empty where they were not, or it is not known.
+        prompt_parts: Named parts of the prompt: name, first token, end. Touching ones of one name are passages.
+        part_texts: The text of each of these.
+        dtype: Precision of the computation; empty where unknown.
+        quantisation: How the weights were quantised, such as Q4_K_M; empty where they were not, or unknown.
         adapter: What was applied to the weights, such as a LoRA; empty for none.
-        engine: What ran the model, with its version, such as transformers 5.23.0; empty where it is not known.
+        engine: What ran the model, with its version, such as transformers 5.23.0; empty where unknown.
         attribution: How weights were attributed that stand in place of attention (`LanguageModel.attribute`): then
             `layers` are the attributed ones, K is 1, and `extras` is empty. None: the weights are attention.
     """
@@ -128,6 +129,7 @@ class Trace:
     prompt_form: PromptForm = "text"
     template_options: TemplateOptions = field(default_factory=dict)
     prompt_parts: tuple[PromptPart, ...] = ()
+    part_texts: tuple[str, ...] = ()
     dtype: str = ""
     quantisation: str = ""
     adapter: str = ""
@@ -331,6 +333,8 @@ def _wrong_values(trace: Trace) -> list[str]:
         faults.append(f"stop_reason is {trace.stop_reason!r}")
     faults += _wrong_prompt(trace)
     faults += filter(None, [fault(trace.prompt_parts, trace.prompt_ids.size)])
+    if not _are_texts_of(trace.part_texts, trace.prompt_parts):
+        faults.append("part_texts is neither empty nor a tuple of a text for each of prompt_parts")
     if not _are_ascending_numbers(trace.wrong, len(trace.answer_ids)):
         faults.append(f"wrong is {trace.wrong!r}, not a tuple of ascending numbers below {len(trace.answer_ids)}")
     if not _is_attribution(trace.attribution):
@@ -346,6 +350,12 @@ def _is_attribution(value: object) -> bool:
 
 def _is_span(value: object, end: int) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and _are_ascending_numbers(value, end + 1)
+
+
+def _are_texts_of(value: object, parts: object) -> bool:
+    if not (isinstance(value, tuple) and all(isinstance(text, str) for text in value)):
+        return False
+    return not value or (isinstance(parts, tuple) and len(value) == len(parts))
 
 
 def _are_messages(value: object) -> bool:
@@ -414,5 +424,6 @@ def _texts(trace: Trace) -> Iterator[str | bytes]:
     yield from trace.pieces
     yield from (message.content for message in trace.messages)
     yield from (part.name for part in trace.prompt_parts)
+    yield from trace.part_texts
     for name, value in trace.template_options.items():
         yield from (name, str(value))

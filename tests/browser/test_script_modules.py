@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rauq
-from pages.ui.inspect.linked_views import as_base64
+from pages.ui.inspect.linked_views.encoding import as_base64
 from pages.ui.shared.assets import script
 
 ROOT = Path(__file__).parents[2]

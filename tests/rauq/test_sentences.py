@@ -3,7 +3,7 @@ from time import process_time
 
 import pytest
 
-from rauq.sentences import sentences
+from rauq.sentences import passages, sentences
 from tests.token_texts import token_texts
 
 PIECES = (
@@ -100,3 +100,20 @@ def test_time_is_linear_in_any_text(text):
 
     seconds(1_000)
     assert seconds(50_000) < 0.5
+
+
+TEN = " ".join(f"Sentence {number} is here." for number in range(10))
+
+
+@pytest.mark.parametrize(("most", "sizes"), [(1, [10]), (3, [3, 3, 4]), (10, [1] * 10), (64, [1] * 10)])
+def test_passages_are_groups_of_about_as_many_sentences(most, sizes):
+    spans = passages(TEN, most=most)
+    texts = [TEN[start:end] for start, end in spans]
+    assert "".join(texts) == TEN
+    assert [text.count("Sentence") for text in texts] == sizes
+    assert all(text.startswith(" Sentence") for text in texts[1:])  # as tokens do
+
+
+@pytest.mark.parametrize(("text", "spans"), [("", ()), ("a", ((0, 1),)), ("One.\nTwo.", ((0, 5), (5, 9)))])
+def test_passages_of_short_texts(text, spans):
+    assert passages(text, most=64) == spans

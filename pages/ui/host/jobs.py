@@ -15,7 +15,7 @@ from pages.ui.host import hosting, metrics, models
 from pages.ui.host.hosting import Busy, ModelChoice
 from pages.ui.host.queueing.pace import MOST_SECONDS, Work
 from pages.ui.host.queueing.waiting import seconds_until
-from pages.ui.host.request import Request, check_answer, shares
+from pages.ui.host.request import Request, check_answer, marks, shares
 from pages.ui.host.store import session_name, store, visitor
 from rauq.arguments import Sampling
 from rauq.errors import Failure, InvalidInput, NonFiniteLogits, RauqError, Stopped
@@ -251,7 +251,7 @@ def _answer(job: Job) -> None:
             job.stage = "Reading the answer"
             end = lm.kind == "instruct" if request.end is None else request.end
             options = request.template_options
-            extras = shares(lm, request, len(request.answer))
+            extras = shares(lm, request, len(lm.tokens.encode_answer(request.answer)) + 1)  # and an end token
             job.trace = lm.read(request.conversation, request.answer, template_options=options, end=end, **extras)
         elif _can_share(lm, request):
             fits = partial(_can_join, lm, _common(request))
@@ -289,7 +289,7 @@ def _common(request: Request) -> Request | None:
 
     In a batch the numbers of an answer may differ in the last bits, as they do between two machines.
     """
-    alone = request.answer is not None or request.branch or request.sampling or request.context
+    alone = request.answer is not None or request.branch or request.sampling or request.context or marks(request)
     if alone or not hosting.is_hosted() or len(request.prompt) > _MOST_SHARED:
         return None
     return replace(request, prompt="")

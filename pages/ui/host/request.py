@@ -8,15 +8,17 @@ from pages.ui.host import hosting
 from pages.ui.host.hosting import ModelChoice
 from rauq.arguments import Sampling
 from rauq.errors import InvalidInput
+from rauq.sentences import passages
 from rauq.trace.file import LARGEST_UPLOADED_EXTRAS
 from rauq.trace.messages import Message, TemplateOptions
-from rauq.trace.prompt_parts import column_names
+from rauq.trace.prompt_parts import DOCUMENT, FIXED, Span, is_document, marked_spans
 from rauq.trace.trace import Trace
 
 if TYPE_CHECKING:
     from rauq.model.language_model import LanguageModel
 
-_PARTS = ("system", "document", "question")  # markers in a prompt, such as <document> and </document>
+_PARTS = ("system", DOCUMENT, "question")  # markers in a prompt, such as <document> and </document>
+_MOST_PASSAGES = 64  # of all documents
 _SINGLE = 4  # bytes of a float32
 
 
@@ -92,15 +94,41 @@ def check_answer(request: Request) -> None:
     hosting.check_number("new tokens", request.max_new_tokens, hosting.limits().new_tokens)
 
 
-def shares(lm: "LanguageModel", request: Request, num_tokens: int) -> dict[str, Any]:
-    """Ask for the shares of attention where the prompt marks its parts, and so many tokens make no file too large."""
+def marks(request: Request) -> tuple[str, ...]:
+    """Return the names of the parts that a prompt, or a message before it, seems to mark."""
     text = "".join([*(message.text for message in request.context), request.prompt])
-    names = tuple(name for name in _PARTS if f"<{name}>" in text)
-    if not names:
+    return tuple(name for name in _PARTS if f"<{name}>" in text)
+
+
+def shares(lm: "LanguageModel", request: Request, num_tokens: int) -> dict[str, Any]:
+    """Ask for the shares of attention where the prompt marks its parts, and so many tokens make no file too large.
+
+    A document comes in passages, as many as there is room for.
+    """
+    if not (names := marks(request)):
         return {}
+    most = LARGEST_UPLOADED_EXTRAS // (_SINGLE * len(lm.layers) * lm.num_heads * max(1, num_tokens)) - len(FIXED)
+    for parts in (_with_passages(request.prompt, names, most), names):
+        try:
+            found = lm.encode(request.conversation, template_options=request.template_options, prompt_parts=parts).parts
+        except InvalidInput:  # a text that looks like a marker and is none, or a passage without a token of its own
+            continue
+        if len(found) <= most:
+            return {"extras": ("part_shares",), "prompt_parts": parts}
+    return {}
+
+
+def _with_passages(prompt: str, names: Sequence[str], most: int) -> Sequence[str] | Sequence[Span]:
+    """Return at most so many parts of a prompt, documents in passages; the names where it does not mark them all."""
     try:
-        parts = lm.encode(request.conversation, template_options=request.template_options, prompt_parts=names).parts
-    except InvalidInput:  # a text that looks like a marker and is none
-        return {}
-    size = _SINGLE * len(lm.layers) * lm.num_heads * num_tokens * len(column_names(parts))
-    return {"extras": ("part_shares",), "prompt_parts": names} if size <= LARGEST_UPLOADED_EXTRAS else {}
+        spans = marked_spans(prompt, names)
+    except InvalidInput:
+        return names
+    others = [span for span in spans if not is_document(span.name)]
+    documents = [span for span in spans if is_document(span.name)]
+    each = min(_MOST_PASSAGES, most - len(others)) // max(1, len(documents))
+    return others + [
+        Span(name, start + first, start + end)
+        for name, start, stop in documents
+        for first, end in passages(prompt[start:stop], most=max(1, each))
+    ]

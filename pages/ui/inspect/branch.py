@@ -12,7 +12,7 @@ from pages.ui.host import jobs
 from pages.ui.host.hosting import without_folders
 from pages.ui.host.jobs import Job, stage
 from pages.ui.host.request import Branch, branch_request
-from pages.ui.inspect.linked_views import as_base64
+from pages.ui.inspect.linked_views.encoding import as_base64
 from pages.ui.inspect.reference import Reference, ranked
 from pages.ui.shared import answers, state
 from pages.ui.shared.model_form import model_of

@@ -14,7 +14,7 @@ from pages.ui.shared.state import notify
 from pages.ui.shared.url_state import HEAD, LAYER, SELECTED, TOKEN, WRONG, Number, one_of, update_url
 from rauq.trace.trace import Trace
 
-Colour = Literal["collapse", "contribution", "entropy", "probability"]
+Colour = Literal["collapse", "contribution", "entropy", "probability", "document"]
 COLOURS: tuple[Colour, ...] = get_args(Colour)
 _HEARD, _SERIAL = "_heard", "_serial"
 

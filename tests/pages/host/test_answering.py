@@ -8,7 +8,10 @@ from pages.ui.host.request import Request
 from pages.ui.inspect import form
 from pages.ui.inspect.form import EXAMPLES
 from pages.ui.shared import state, url_state
+from rauq.model.loading import wrap
 from rauq.scoring.online import partial_scores
+from rauq.trace.messages import Message
+from tests.chat_templates import CHATML, chat_model
 from tests.gguf_files import save_gguf
 from tests.pages.reading import choose, finished, interpreted, settings_of, shown_trace, views, written
 from tests.traces import make_trace
@@ -57,6 +60,27 @@ def test_what_an_answer_attends_to_is_captured_where_the_prompt_marks_its_parts(
     assert shown.extras["part_shares"].shape[2:] == (len(shown.pieces), 4)
     page.session_state["folded_Figures"] = True
     assert "Attention by part of the prompt" in [header.value for header in page.run().header]
+
+
+TWO = "<document>Kyoto is in Japan. Oslo is in Norway.</document><document>Lima is in Peru.</document> Where is Oslo?"
+PASSAGES = ["document", "document", "document 2"]
+
+
+@pytest.mark.parametrize(("most", "names"), [(2**24, PASSAGES), (13_439, ["document", "document 2"]), (9_599, None)])
+def test_a_document_comes_in_as_many_passages_as_there_is_room_for(most, names, open_app, monkeypatch):
+    monkeypatch.setattr(request, "LARGEST_UPLOADED_EXTRAS", most)
+    page = finished(written(open_app(), prompt=TWO, max_new_tokens=5).button(key="run").click().run())
+    shown = shown_trace(page)
+    assert [part.name for part in shown.prompt_parts] == (names or [])
+    assert "".join(shown.part_texts) == ("Kyoto is in Japan. Oslo is in Norway.Lima is in Peru." if names else "")
+    assert (views(page)["document"] is None) == (names is None)
+
+
+def test_a_document_in_a_message_before_has_one_passage():
+    lm = wrap(*chat_model(CHATML), name="chat")
+    context = (Message(role="user", content=TWO), Message(role="assistant", content="In Norway."))
+    asked = Request(model=ModelChoice(), prompt="And Lima?", context=context)
+    assert request.shares(lm, asked, 5)["prompt_parts"] == ("document",)
 
 
 @pytest.mark.parametrize("prompt", ["What does <document> mean in XML?", "Is </document><document> right?"])

@@ -10,7 +10,8 @@ from tests.gguf_files import TINY
 
 PROMPT = [5, 9, 30, 77, 100, *range(42, 62)]
 PROMPTS = [PROMPT, [*PROMPT[:10], 200, 201, 8], [7, 8, 9, *PROMPT], PROMPT[:12]]
-PARTS = {"prompt_parts": [("document", 2, 6), ("question", 8, 11)], "extras": ("part_shares",)}
+PARTS = {"prompt_parts": [("document", 2, 4), ("document", 4, 6), ("question", 8, 11)], "extras": ("part_shares",)}
+DOCUMENTS = ["document", "document", "question"]  # the first is in two passages
 FAST_GELU, EXACT = 5e-3, 1e-5
 
 
@@ -30,7 +31,8 @@ def assert_same(found, expected, within):
     for one, other in zip(found, expected, strict=True):
         assert one.answer_ids.tolist() == other.answer_ids.tolist()
         assert one.prompt_parts == other.prompt_parts
-        assert len(one.prompt_parts) == 2
+        assert len(one.prompt_parts) > 1
+        assert one.part_texts == other.part_texts
         np.testing.assert_allclose(one.extras["part_shares"], other.extras["part_shares"], atol=within)
         assert one.extras["part_shares"].dtype == np.float32
 
@@ -38,6 +40,7 @@ def assert_same(found, expected, within):
 def test_shares_of_answers_and_batches(pair):
     llama, transformers, within = pair
     options = {**PARTS, "max_new_tokens": 9, "stop": ()}
+    assert [part.name for part in llama.encode(PROMPT, prompt_parts=PARTS["prompt_parts"]).parts] == DOCUMENTS
     assert_same([llama.generate(PROMPT, **options)], [transformers.generate(PROMPT, **options)], within)
     assert_same(llama.generate_batch(PROMPTS, **options), transformers.generate_batch(PROMPTS, **options), within)
     pairs = [(prompt, [60 + len(prompt), 9, 9][: 1 + len(prompt) % 3]) for prompt in PROMPTS]

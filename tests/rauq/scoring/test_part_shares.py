@@ -116,6 +116,26 @@ def test_a_part_that_is_split_adds_up(llama):
     np.testing.assert_allclose(split.of_part("other"), whole.of_part("other"), atol=EXACT)
 
 
+def test_passages_add_up_to_their_part_and_are_told_apart_where_asked(llama):
+    spans = [("document", 14, 20), ("document", 20, 37), ("question", 63, 69)]
+    whole = part_shares(llama.read(MARKED, " Oslo", prompt_parts=NAMES, **SHARES))
+    split = llama.read(MARKED, " Oslo", prompt_parts=spans, **SHARES)
+    found, by_passage = part_shares(split), part_shares(split, by_passage=True)
+    assert (found.names, found.parts) == (whole.names, whole.parts)
+    np.testing.assert_allclose(found.shares, whole.shares, atol=EXACT)
+    assert by_passage.names == (*FIXED, "document", "document", "question")
+    assert (by_passage.of_head(1, 2)[:, 3:5] > 0).all()
+    np.testing.assert_array_equal(by_passage.shares, split.extras["part_shares"])
+    np.testing.assert_allclose(by_passage.of_part("document"), whole.of_part("document"), atol=EXACT)
+
+
+def test_a_trace_keeps_the_texts_of_its_parts(llama):
+    spans = [("document", 14, 20), ("document", 20, 37)]
+    assert "".join(llama.read(MARKED, "a", prompt_parts=spans).part_texts) == MARKED[14:37]
+    assert llama.read(MARKED, "a", prompt_parts=NAMES).part_texts == (MARKED[14:37], "Where?")
+    assert llama.read(MARKED, "a").part_texts == ()
+
+
 def test_spans_and_markers_name_the_same_tokens(llama):
     start = MARKED.index("The river")
     span = ("document", start, MARKED.index("</document>"))

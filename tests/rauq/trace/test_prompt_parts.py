@@ -19,6 +19,7 @@ from rauq.trace.prompt_parts import (
     marked_spans,
     numbered,
     tokens_of,
+    whole_parts,
 )
 from rauq.trace.trace import Trace
 from tests.traces import make_trace
@@ -101,6 +102,14 @@ def test_spans_are_sorted_and_may_touch():
     assert checked_spans([["b", 5, 20], ("a", 0, 5)], 20) == [Span("a", 0, 5), Span("b", 5, 20)]
 
 
+def test_neighbours_of_one_name_that_touch_are_passages_of_one_part():
+    spans = [Span("a", 3, 5), Span("a", 5, 9), Span("b", 9, 12), Span("a 2", 12, 13)]
+    assert checked_spans(spans, 20) == spans
+    assert whole_parts(spans) == (Span("a", 3, 9), Span("b", 9, 12), Span("a 2", 12, 13))
+    with pytest.raises(InvalidInput, match="two parts have the name 'a'"):
+        checked_spans([("a", 3, 5), ("b", 5, 9), ("a", 9, 12)], 20)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_every_token_belongs_to_the_part_with_most_of_its_characters(seed):
     texts = cut(TEXT, seed)
@@ -154,7 +163,7 @@ WRONG_PARTS = {
     "empty": (PromptPart("a", 1, 1),),
     "overlapping": (PromptPart("a", 0, 2), PromptPart("b", 1, 3)),
     "not ascending": (B, A),
-    "of one name": (A, B._replace(name="a")),
+    "of one name, apart": (PromptPart("a", 0, 1), PromptPart("a", 2, 3)),
     "a taken name": (A._replace(name=FIXED[0]),),
     "no name": (A._replace(name=""),),
     "a long name": (A._replace(name="a" * 101),),
@@ -170,17 +179,23 @@ def test_a_trace_takes_ascending_parts_of_its_prompt_alone(case):
         make_trace(prompt_parts=WRONG_PARTS[case])
 
 
+@pytest.mark.parametrize("texts", [("a",), ("a", "b", "c"), ("a", 5), ["a", "b"], "ab"])
+def test_a_trace_takes_a_text_for_each_of_its_parts(texts):
+    with pytest.raises(InvalidInput, match="part_texts is neither empty nor a tuple"):
+        make_trace(prompt_parts=(A, B), part_texts=texts)
+
+
 def shares_of(trace, num_parts):
     shape = (*trace.attention.shape[:2], len(trace.answer_ids), len(FIXED) + num_parts)
     return np.full(shape, 1 / shape[-1], np.float32)
 
 
 def test_parts_and_shares_are_saved_and_loaded(tmp_path):
-    trace = make_trace(prompt_parts=(A, B._replace(name="Frage é")))
+    trace = make_trace(prompt_parts=(A, B._replace(name="Frage é")), part_texts=("<b>", "é"))
     trace = replace(trace, extras={"part_shares": shares_of(trace, 2)})
     trace.save(tmp_path / "t")
     for loaded in (Trace.load(tmp_path / "t"), Trace.from_bytes(trace.to_bytes())):
-        assert loaded.prompt_parts == trace.prompt_parts
+        assert (loaded.prompt_parts, loaded.part_texts) == (trace.prompt_parts, trace.part_texts)
         assert all(isinstance(part, PromptPart) for part in loaded.prompt_parts)
         np.testing.assert_array_equal(loaded.extras["part_shares"], trace.extras["part_shares"])
 
@@ -204,5 +219,7 @@ def test_a_file_of_before_has_no_parts():
     content = make_trace(prompt_parts=(A, B)).to_bytes()
     length = int.from_bytes(content[:8], "little")
     known = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["rauq_trace"])
+    del known["part_texts"]
+    assert Trace.from_bytes(save(load(content), {"rauq_trace": json.dumps(known)})).prompt_parts == (A, B)
     del known["prompt_parts"]
     assert Trace.from_bytes(save(load(content), {"rauq_trace": json.dumps(known)})).prompt_parts == ()

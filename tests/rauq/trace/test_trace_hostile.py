@@ -196,6 +196,7 @@ METADATA = {
     "a part of the prompt that is a text": {"prompt_parts": ["abc"]},
     "a part of the prompt without a name": {"prompt_parts": [[None, 1, 2]]},
     "a part beyond the prompt": {"prompt_parts": [["a", 1, 10**30]]},
+    "a text of no part": {"part_texts": ["a"]},
     "a part with half of a surrogate": {"prompt_parts": [["\ud800", 1, 2]]},
     "alternative text is a list": {"alternative_texts": [[["a"]], ["a"], ["a"]]},
 }

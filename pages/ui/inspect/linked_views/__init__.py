@@ -4,7 +4,6 @@ One component gets typed arrays once for each score. A click or a key changes th
 Python is notified afterwards, writes the selection to the URL, and redraws nothing.
 """
 
-import base64
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,6 +16,8 @@ import streamlit as st
 
 from analysis.figures import attention_scale
 from analysis.one_answer.colours import COLOURINGS
+from pages.ui.inspect.linked_views.documents import document_payload, document_texts
+from pages.ui.inspect.linked_views.encoding import as_base64
 from pages.ui.inspect.linked_views.sentences import READS, sentence_payload
 from pages.ui.inspect.linked_views.tokens import bare_tokens, drawn_tokens
 from pages.ui.shared import words as field_words
@@ -61,6 +62,7 @@ def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
         "hint": _HINT,
         "note": one_token_note(trace, score),
         "words": field_words.word_list(),
+        "document": document_payload(trace, score),
     }
     return words._asdict() | _scored(trace, score) | whole | sentence_payload(trace, score)
 
@@ -73,6 +75,7 @@ def live_payload(trace: Trace | None, score: Score | None, words: Words) -> dict
     tokens = [] if trace is None else bare_tokens(trace.pieces, goes_on=True)
     sizes = {"long": len(tokens) > LONG, "reads": len(tokens) >= READS}
     bare = words._asdict() | sizes | {"live": True, "answer": "", "tokens": tokens, "sentences": []}
+    bare |= {"document": document_texts(trace)}
     if trace is None or score is None or why_empty(trace, score.settings.part):
         return bare
     return bare | _scored(trace, score) | {"hint": _LIVE_HINT}
@@ -159,11 +162,6 @@ def _weights(trace: Trace, alignment: Alignment, span: tuple[int, int]) -> str:
     weights[..., :start] = weights[..., max(start, stop - 1) :] = np.nan
     steps = np.round(np.clip(weights, 0, 1) * MOST_STEPS)
     return as_base64(np.where(np.isnan(weights), MOST_STEPS + 1, steps), "<u2")
-
-
-def as_base64(array: np.ndarray, dtype: str) -> str:
-    """Return an array as the browser decodes it."""
-    return base64.b64encode(np.ascontiguousarray(array).astype(dtype).tobytes()).decode()
 
 
 KEY = "views"

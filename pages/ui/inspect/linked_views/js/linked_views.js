@@ -10,7 +10,8 @@ import { describe, paint, paintGrowing } from "./painting.js";
 import { revealToken } from "./scrolling.js";
 import { actions } from "./selection.js";
 import { drawText } from "./text/answer.js";
-import { drawLegend } from "./text/colouring.js";
+import { drawLegend, shownColour } from "./text/colouring.js";
+import { drawDocument } from "./text/passages.js";
 import { drawSentences } from "./text/sentences_table.js";
 
 const NOTHING = { layer: null, head: null, token: null, colour: null }; // is chosen while an answer is generated
@@ -62,8 +63,8 @@ function take(stage, data) {
   const adopted = another || stage.data.serial !== data.serial; // a selection from outside, as by Back
   if (adopted) {
     stage.chosen = { ...NOTHING, ...data.selection };
-    const { mode, byToken = false, sort = { column: "rank", down: false } } = stage.view ?? {};
-    stage.view = { colouring: stage.chosen.colour ?? "collapse", wrong: data.wrong ?? [], mode, byToken, sort };
+    const { mode, byToken = false, averaged = false, sort = { column: "rank", down: false } } = stage.view ?? {};
+    stage.view = { colouring: shownColour(data, stage.chosen.colour), passage: null, wrong: data.wrong ?? [], mode, byToken, averaged, sort };
   }
   if (another || stage.view.folded === undefined) stage.view.folded = Boolean(data.folded);
   if (!data.folded) stage.view.folded = false;
@@ -84,6 +85,7 @@ function take(stage, data) {
   if (another || data.live || isCutAnew) stage.buttons = drawText(part("strip"), stage.data, stage.act, grows ? stage.buttons : []);
   drawLegend(part("legend"), stage.data, stage.view, stage.act);
   drawSentences(part, stage.data, stage.view, stage.act);
+  drawDocument(stage.root, part, stage.data);
   if (data.live) paintGrowing(stage);
   else {
     if (data.arrays) describe(stage, another);

@@ -23,6 +23,8 @@ export function wire(stage) {
   on(part("other-compare"), "click", () => tellOf(stage, "other_answer", { act: "compare" }));
   onText(stage, part("strip"));
   for (const button of part("reads-as").children) on(button, "click", () => stage.act.read(button.dataset.as));
+  onDocument(stage, part("document-text"));
+  for (const button of part("document-heads").children) on(button, "click", () => stage.act.heads(button.dataset.heads));
   onOverview(stage, part("overview"));
   on(part("whole"), "click", () => {
     select(stage, { token: null });
@@ -61,6 +63,13 @@ function onText(stage, strip) {
     if (sentence) selectSentence(stage, Number(sentence.dataset.sentence));
     else if (token >= 0) stage.act.toggle(token);
   });
+}
+
+function onDocument(stage, box) {
+  const passageAt = ({ target }) => target.closest(".passage[role=button]");
+  on(box, "mouseover focusin", (event) => passageAt(event) && stage.act.passageTip(passageAt(event)));
+  on(box, "mouseout focusout", () => stage.act.leave());
+  on(box, "click", (event) => passageAt(event) && stage.act.passage(Number(passageAt(event).dataset.passage)));
 }
 
 function onColumns(stage, chart) {

@@ -11,8 +11,11 @@ import { drawOverview, drawTracks } from "./charts/tracks.js";
 import { aboutSelected, shortFacts, shownHead, titled } from "./numbers/facts.js";
 import { columnsOf } from "./numbers/scales.js";
 import { isHidden } from "./numbers/tokens.js";
+import { hasShares } from "./numbers/shares.js";
 import { paintFold, paintSentenceTexts, paintText } from "./text/answer.js";
+import { isAttended, shownColour } from "./text/colouring.js";
 import { drawHeads, paintHeads } from "./text/heads_table.js";
+import { paintDocument } from "./text/passages.js";
 import { paintSentences } from "./text/sentences_table.js";
 import { drawJudged } from "./text/verdict.js";
 import { drawOther, drawWeak } from "./text/weak_points.js";
@@ -52,7 +55,8 @@ function current({ chosen, view, data }) {
   view.token = chosen.token;
   view.sentence = view.token === null ? -1 : data.sentenceAt[view.token];
   view.mode = view.mode === "auc" && !data.judged?.heads ? "attention" : (view.mode ?? "attention");
-  view.colouring = chosen.colour ?? (data.collapseAt === null ? "probability" : "collapse");
+  if (!hasShares(data)) view.passage = null;
+  view.colouring = view.passage === null ? shownColour(data, chosen.colour) : "passage";
   const asked = data.scoreLayer ?? view.layer;
   data.frontRow = Math.max(0, data.picked.findIndex(({ layer }) => layer === asked));
 }
@@ -84,7 +88,9 @@ export function paint(stage) {
   paintFold(part("strip"), stage.buttons, data, view);
   paintText(stage.buttons, data, view);
   paintSentenceTexts(part("strip"), stage.buttons, data, view);
+  part("strip").classList.toggle("attended", isAttended(view.colouring));
   paintSentences(part, data, view);
+  paintDocument(part, data, view);
   drawWeak(part("weak"), data, view, stage.act);
   if (data.judged) drawHistogram(part("histogram"), data, colours);
   paintTokenBar(stage);
@@ -156,7 +162,8 @@ function paintMapWords(part, data, view) {
   for (const button of part("modes").children) button.setAttribute("aria-pressed", String(button.dataset.mode === view.mode));
 }
 
-function paintBare({ buttons, part }) {
+function paintBare({ buttons, part, data, view }) {
+  paintDocument(part, data, view);
   buttons.forEach((button) => button.setAttribute("aria-label", button.firstChild.textContent));
   part("token-facts").textContent = "";
   part("weak").replaceChildren();

@@ -4,6 +4,7 @@ import { clamp } from "../../../shared/js/numbers.js";
 import { columnsOf } from "./numbers/scales.js";
 import { paintTracks } from "./painting.js";
 import { reveal } from "./text/answer.js";
+import { revealPassage } from "./text/passages.js";
 import { revealRow } from "./text/sentences_table.js";
 
 // Brings a token into the scrolled text and into the window of the tracks.
@@ -11,6 +12,7 @@ export function revealToken(stage, token) {
   if (token === null || token < 0) return;
   reveal(stage.part("strip"), stage.buttons[token]);
   revealRow(stage.part, stage.data.sentenceAt?.[token]);
+  revealPassage(stage.part, stage.data, stage.view);
   stage.scrolledTo = stage.part("strip").scrollTop;
   const { data, view } = stage;
   const columns = data.arrays && !data.empty && columnsOf(stage.part("tracks"), data, view);

@@ -8,6 +8,7 @@ import { paint } from "./painting.js";
 import { moveWindow, revealToken } from "./scrolling.js";
 import { stopOf } from "./text/answer.js";
 import { drawLegend } from "./text/colouring.js";
+import { besidePassage, passageTip } from "./text/passages.js";
 import { besideRow, drawSentences } from "./text/sentences_table.js";
 import { tokenTip } from "./text/tips.js";
 
@@ -36,10 +37,19 @@ export function actions(stage) {
       paint(stage);
     },
     colour: (name) => {
+      if (name === "passage") return;
+      stage.view.passage = null;
       select(stage, { colour: name });
       drawLegend(stage.part("legend"), stage.data, stage.view, stage.act);
       stage.part("legend").querySelector("select").focus();
     },
+    passage: (place) => showPassage(stage, stage.view.passage === place ? null : place),
+    heads: (which) => {
+      stage.view.averaged = which === "mean";
+      paint(stage);
+      drawLegend(stage.part("legend"), stage.data, stage.view, stage.act);
+    },
+    passageTip: (node) => passageTip(stage.part("tip"), stage.data, stage.view, Number(node.dataset.passage), node),
     sentence: (place) => select(stage, { token: standsFor(stage.data.sentences[place]) }),
     read: (as) => {
       stage.view.byToken = as === "tokens";
@@ -65,7 +75,7 @@ const TO_SENTENCES = { ArrowUp: -1, ArrowDown: 1, Enter: 0, " ": 0 };
 // Keys work wherever the focus is in the views: a click on a map or on blank space leaves it on their root.
 export function pressed(stage, event) {
   if (stage.data.live || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select")) return;
-  if (pressedInTable(stage, event)) return;
+  if (pressedInTable(stage, event) || pressedInDocument(stage, event)) return;
   const sentence = sentenceOf(stage, event);
   if (sentence !== undefined) {
     event.preventDefault();
@@ -84,6 +94,7 @@ export function pressed(stage, event) {
     if (own >= 0) stage.buttons[stage.view.token].focus(); // elsewhere the view that is looked at stays in sight
   } else if (event.key === "Escape") {
     if (stage.part("tip").matches(":popover-open")) return stage.act.leave();
+    if (stage.view.passage !== null) return showPassage(stage, null);
     select(stage, { token: null });
     if (event.target.matches(".token:not([tabindex])")) stopOf(stage.part("strip")).focus({ preventScroll: true }); // its sentence is not open any more
   } else if (event.key === "w" || event.key === "W") {
@@ -109,6 +120,26 @@ function pressedInTable(stage, event) {
   stage.act.sentence(Number(row.dataset.place));
   row.focus({ preventScroll: true });
   return true;
+}
+
+// Whether the key leads from a passage of the document to another, or presses it.
+function pressedInDocument(stage, event) {
+  if (!event.target.matches(".passage[role=button]")) return false;
+  const target = besidePassage(stage.part, event.target, event.key);
+  const isPressed = [" ", "Enter"].includes(event.key);
+  if (!target && !isPressed) return false;
+  event.preventDefault();
+  if (isPressed) stage.act.passage(Number(event.target.dataset.passage));
+  else target.focus();
+  return true;
+}
+
+// The answer is coloured by the share of this passage; null: by what was chosen before.
+function showPassage(stage, place) {
+  stage.view.passage = place;
+  stage.act.leave();
+  paint(stage);
+  drawLegend(stage.part("legend"), stage.data, stage.view, stage.act);
 }
 
 // The token that an arrow key leads to: in the text along its line, elsewhere along the columns. From one sentence to

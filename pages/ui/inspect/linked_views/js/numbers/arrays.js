@@ -23,6 +23,8 @@ function decodeWeights(base64) {
   return weights;
 }
 
+const decodedTable = (table) => ({ ...table, values: decode(table.shares) });
+
 const ARRAYS = [
   "means", "probability", "entropy", "signal", "collapse", "contribution", "shares", "confidence", "sure", "pickedAttention",
   "headNumbers",
@@ -35,6 +37,7 @@ export function decoded(data, before) {
   if (data.weights) data.attention = same ? before.attention : decodeWeights(data.weights);
   data.topMean = roundedUp(data.picked.flatMap(({ row }) => [...data.means.subarray(row * data.numHeads, (row + 1) * data.numHeads)]));
   if (data.other?.confidence) data.other = { ...data.other, curve: decode(data.other.confidence) };
+  if (data.document?.head) data.document = { ...data.document, head: decodedTable(data.document.head), mean: decodedTable(data.document.mean) };
   data.labels = tokenLabels(data);
   data.sentenceAt = sentenceOfTokens(data);
   return data;

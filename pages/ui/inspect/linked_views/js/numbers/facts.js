@@ -2,6 +2,7 @@
 
 import { shown } from "../../../../shared/js/numbers.js";
 import { headCurves, otherCurve } from "./curves.js";
+import { documentShare, hasShares, headOfShares } from "./shares.js";
 import { mean } from "./statistics.js";
 
 export const titled = (text) => text[0].toUpperCase() + text.slice(1);
@@ -25,6 +26,7 @@ export function factsOf(data, view, token) {
   const { attention, confidence } = headCurves(data, view);
   const facts = [["probability", shown(data.probability[token], 4)], ["entropy", `${shown(data.entropy[token])} nats`]];
   if (data.gaps) facts.push([`${data.weightName}, layer ${view.layer}, ${shownHead(data, view)}`, shown(token ? attention[token - 1] : NaN)]);
+  if (hasShares(data)) facts.push([`attention on the document, ${headOfShares(data, view)}`, shown(documentShare(data, view, token))]);
   facts.push([`confidence c, layer ${view.layer}, ${shownHead(data, view)}`, shown(confidence?.[token])]);
   facts.push([numbersOf(data, data.measure.name), `${shown(data.collapse[token])} nats`]);
   if (data.measure.name === "surprisal") return facts;

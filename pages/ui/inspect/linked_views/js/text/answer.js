@@ -6,7 +6,7 @@ import { on } from "../../../../shared/js/events.js";
 import { shown } from "../../../../shared/js/numbers.js";
 import { isOpen, isReading, stepClass, strengths } from "../numbers/sentences.js";
 import { firstStop, isHidden } from "../numbers/tokens.js";
-import { colouring, limitOf, nameOf } from "./colouring.js";
+import { colouring, isAttended, limitOf, nameOf } from "./colouring.js";
 
 const LONGEST_WORD = 24; // characters: in scripts without spaces a whole line would be underlined
 
@@ -109,7 +109,7 @@ export function paintText(buttons, data, view) {
   const limit = limitOf(data, view, colours).level;
   const strongest = new Map();
   buttons.forEach((button, index) => {
-    const level = isOpen(data, view, index) ? Math.max(0, ...data.tokens[index].shows.map((one) => (data.tokens[one].quiet ? 0 : colours.level(colours.values[one])))) : 0;
+    const level = isAttended(view.colouring) || isOpen(data, view, index) ? Math.max(0, ...data.tokens[index].shows.map((one) => (data.tokens[one].quiet ? 0 : colours.level(colours.values[one])))) : 0;
     strongest.set(button.parentNode, Math.max(strongest.get(button.parentNode) ?? 0, level));
     const state = stateOf(data, view, colours, index, index === stop);
     const written = JSON.stringify([state, level]);
@@ -138,7 +138,7 @@ const OF_BUTTONS = ["role", "tabindex", "aria-pressed", "aria-label"];
 function paintToken(button, state, level) {
   for (const [name, isSo] of Object.entries(state.classes)) button.classList.toggle(name, isSo);
   for (const name of OF_BUTTONS) setOrRemove(button, name, state[name]);
-  if (state.role) button.style.setProperty("--level", level);
+  button.style.setProperty("--level", level);
 }
 
 function paintWord(word, level, isUnderlined) {
