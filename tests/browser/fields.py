@@ -134,10 +134,12 @@ def labels_of_fields():
 
 
 def at(page, address):
-    """Open a page, and wait until it is drawn."""
+    """Open a page, and wait until it is drawn; between the runs that lead to it, the script rests too."""
     page.goto(address)
     page.get_by_test_id("stTopNavLink").first.wait_for()
-    wait_until_idle(page)
+    page.locator(".st-key-help a").wait_for()
+    for _ in range(2):
+        wait_until_idle(page)
 
 
 def choose(page, role, name):

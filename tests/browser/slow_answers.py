@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pages.ui.host import jobs
 
-REST = 0.1  # seconds
+REST = 0.2  # seconds
 
 
 def slowed(watch):
