@@ -48,9 +48,12 @@ def application(service: Service) -> Starlette:
 
 
 def serves(method: str, path: str) -> bool:
-    """Whether a request is for the endpoint, and not for an app beside it; whoever leaves out /v1 is told so here."""
-    is_misled = method == "POST" and not path.startswith("/_stcore/")
-    return is_misled or path in ("/v1", "/health", "/metrics") or path.startswith("/v1/")
+    """Whether a request is for the endpoint, and not for an app beside it.
+
+    A request that lacks /v1 gets an error that names the addresses.
+    """
+    lacks_prefix = method == "POST" and not path.startswith("/_stcore/")
+    return lacks_prefix or path in ("/v1", "/health", "/metrics") or path.startswith("/v1/")
 
 
 def _guarded(

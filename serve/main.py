@@ -43,8 +43,8 @@ _LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beside:
-    """An app in the process of the endpoint.
+class WithApp:
+    """What an app in the same process adds to the endpoint.
 
     `open`: gets the endpoint and the loaded model, and returns the server of both. `keep`: as of `Service`. `turn`:
     holds the model while clients are answered.
@@ -58,12 +58,12 @@ class Beside:
 def main(arguments: Sequence[str]) -> int:
     """Serve until the process is asked to end."""
     options = parser().parse_args(arguments[1:])
-    run = partial(_become, arguments[1:]) if options.app else partial(serve, options)
+    run = partial(_replace_process, arguments[1:]) if options.app else partial(serve, options)
     return exit_code(run, name="rauq")
 
 
-def _become(arguments: Sequence[str]) -> int:
-    """Become the process that serves the app as well.
+def _replace_process(arguments: Sequence[str]) -> int:
+    """Replace this process with one that serves the app as well.
 
     Raises:
         MissingPackage: Streamlit is not installed.
@@ -105,7 +105,7 @@ def parser() -> argparse.ArgumentParser:
     return found
 
 
-def serve(options: argparse.Namespace, beside: Beside | None = None) -> int:
+def serve(options: argparse.Namespace, app: WithApp | None = None) -> int:
     """Load the model, and serve it until the process is asked to end: the exit code.
 
     Raises:
@@ -119,15 +119,15 @@ def serve(options: argparse.Namespace, beside: Beside | None = None) -> int:
     from serve.server import Server
 
     _log_to_stderr()
-    service = _service(options, settings, key=key, beside=beside)
+    service = _service(options, settings, key=key, app=app)
     endpoint = application(service)
-    config = _listening(options, beside.open(endpoint, service.lm) if beside else endpoint, with_app=beside is not None)
+    config = _listening(options, app.open(endpoint, service.lm) if app else endpoint, with_app=app is not None)
     server = Server(config, service, stop_seconds=options.stop_seconds)
     server.run()
     return DONE if server.started else KNOWN_ERROR
 
 
-def _service(options: argparse.Namespace, settings: "Settings", *, key: str, beside: Beside | None) -> "Service":
+def _service(options: argparse.Namespace, settings: "Settings", *, key: str, app: WithApp | None) -> "Service":
     """The loaded model, and how it is served.
 
     Raises:
@@ -151,13 +151,13 @@ def _service(options: argparse.Namespace, settings: "Settings", *, key: str, bes
     return Service(
         lm=lm,
         worker=Worker(
-            lm, limits, last_row=settings.alignment == "own", turn=partial(beside.turn, lm) if beside else nullcontext
+            lm, limits, last_row=settings.alignment == "own", turn=partial(app.turn, lm) if app else nullcontext
         ),
         settings=settings,
         reference=_reference(options.run, lm, settings) if options.run else None,
         threshold=options.threshold,
         key=key,
-        keep=beside.keep if beside else None,
+        keep=app.keep if app else None,
     )
 
 

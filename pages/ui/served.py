@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit import config
 
 from pages.ui.host import models
-from pages.ui.host.clients import CLIENTS, ClientAnswer, ClientAnswers
+from pages.ui.host.clients import CLIENTS, HOUR, ClientAnswer, ClientAnswers
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.kept import MOST_ANSWERS
 from pages.ui.host.store import store
@@ -26,7 +26,7 @@ from rauq.errors import InvalidInput
 from rauq.labels import ENGINES
 from rauq.layout import APP
 from serve.endpoint import serves
-from serve.main import Beside, parser, serve
+from serve.main import WithApp, parser, serve
 from serve.numbers import Scored
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rauq.model.language_model import LanguageModel
     from serve.job import Ended
 
-_HOUR, _LOOK = 3600.0, 60.0  # seconds; between two looks for answers that are too old
+_CHECK_SECONDS = 60.0  # between two checks for answers that are too old
 
 
 def main() -> None:
@@ -48,25 +48,25 @@ def _serve_both(options: argparse.Namespace) -> int:
     if options.keep_answers > MOST_ANSWERS:
         message = f"--keep-answers is {options.keep_answers:,}; give at most {MOST_ANSWERS:,}."
         raise InvalidInput(message)
-    clients = ClientAnswers(most=options.keep_answers, seconds=options.keep_hours * _HOUR, kept=store().answers)
+    clients = ClientAnswers(most=options.keep_answers, seconds=options.keep_hours * HOUR, kept=store().answers)
     store().clients = clients
     app = st.App(APP, lifespan=partial(_expiring, clients))
     config.get_config_options(force_reparse=True)  # with the file beside app.py, which is known since `st.App`
     config.set_option("server.allowedHosts", [*config.get_option("server.allowedHosts"), "::1"])
-    beside = Beside(open=partial(beside_endpoint, app, options), keep=partial(kept_at, clients), turn=_turn)
-    return serve(options, beside)
+    with_app = WithApp(open=partial(beside_endpoint, app, options), keep=partial(kept_at, clients), turn=_turn)
+    return serve(options, with_app)
 
 
 @asynccontextmanager
 async def _expiring(clients: ClientAnswers, _app: st.App) -> AsyncIterator[None]:
-    """Drop old answers for as long as the server runs, also while nobody looks at them."""
+    """Drop old answers as long as the server runs, whether or not a page lists them."""
 
-    async def look() -> None:
+    async def expire() -> None:
         while True:
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_CHECK_SECONDS)
             clients.expire()
 
-    task = asyncio.create_task(look())
+    task = asyncio.create_task(expire())
     try:
         yield
     finally:

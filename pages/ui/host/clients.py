@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from rauq.trace.trace import Trace
     from serve.job import Ending
 
-CLIENTS = "clients"  # as whose answers they are evicted, and in whose turn they are generated
+CLIENTS = "clients"  # all clients are this one visitor of the app: in its queue, and where answers are evicted
+HOUR = 3600.0  # seconds
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

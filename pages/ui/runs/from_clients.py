@@ -9,21 +9,20 @@ from urllib.parse import urljoin
 
 import streamlit as st
 
-from pages.ui.host.clients import ClientAnswer, ClientAnswers
+from pages.ui.host.clients import HOUR, ClientAnswer, ClientAnswers
 from pages.ui.host.kept import MOST_ANSWERS_BYTES
 from pages.ui.host.store import store
 from pages.ui.runs import query
 from pages.ui.shared.errors import printable
-from rauq.labels import amount, number, running, shortened, size
+from rauq.labels import number, running, shortened, size
 from rauq.trace.trace import Trace
 
 Order = Literal["Latest first", "Most uncertain first"]
 _TAB, _ORDER, _UNTIL = "list_of_runs", "clients_order", "_clients_until"
 _TABS: Mapping[bool, str] = MappingProxyType({False: "Data sets", True: "From clients"})
-_EVERY = 2.0  # seconds between two looks for newer answers
+_EVERY = 2.0  # seconds between two checks for newer answers
 _MOST = 50  # rows
 _LONGEST = 90  # characters of a prompt, and of an answer
-_HOUR = 3600.0  # seconds
 _ENDINGS: Mapping[str, str] = MappingProxyType(
     {"length": "at its limit", "time": "at its time limit", "alarm": "by an alarm"}
 )
@@ -50,7 +49,7 @@ def _change_tab() -> None:
 
 
 def from_clients(clients: ClientAnswers) -> None:
-    """Draw the answers, and look for newer ones, which are shown once the user asks: nothing moves under a pointer."""
+    """Draw the answers. Newer ones are shown when the user asks for them, so that no row moves under the pointer."""
     _show_all()
     st.fragment(_listing, run_every=_EVERY)(clients)
 
@@ -81,7 +80,7 @@ def _about(clients: ClientAnswers, count: int) -> str:
     rest = f" The list shows {_MOST}." if count > _MOST else ""
     kept = f"{count:,} in memory, at most {clients.most:,} or {size(MOST_ANSWERS_BYTES)}"
     return (
-        f"Answers that clients got: {kept}, for {amount(clients.seconds / _HOUR)} h.{rest} The number of each is "
+        f"Answers that clients got: {kept}, for {clients.seconds / HOUR:g} h.{rest} The number of each is "
         "RAUQ's uncertainty in nats, with the settings of the server; the higher, the less certain."
     )
 
