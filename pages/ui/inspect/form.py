@@ -26,6 +26,8 @@ from rauq.trace.file import LARGEST_UPLOAD
 from rauq.trace.trace import Kind, Trace
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from rauq.model.language_model import LanguageModel
 
 
@@ -350,11 +352,14 @@ def _counted_now(request: Request, shown: Trace | None, *, may_load: bool) -> _C
     return _Count("Tokens are counted once the model is loaded")
 
 
-def last_count() -> None:
-    """Show the last token count, which holds the line so that what follows does not move."""
+def last_count() -> "DeltaGenerator":
+    """Show the last token count, which holds the line so that what follows does not move; return its place.
+
+    An empty place would take no width until the count comes, and a slow browser draws that.
+    """
     counted, said = st.session_state.get(_COUNT, (None, ""))
     is_same = counted == _counted_for(current_request())
-    st.caption(said if is_same else "Counting prompt tokens")
+    return st.caption(said if is_same else "Counting prompt tokens")
 
 
 def _counted_for(request: Request) -> tuple[object, ...]:

@@ -181,11 +181,8 @@ def _bar(opened: _Opened, request: Request, *, live: Job | None) -> DeltaGenerat
     with st.container(horizontal=True, vertical_alignment="bottom", key="model_details"):
         model_details(quiet=True)
     with st.container(horizontal=True, vertical_alignment="center", key="links"):
-        count = st.container(width="content")
-        with count:
-            count = st.empty()
-        with count:
-            form.last_count()
+        with st.container(width="content"):
+            count = form.last_count()
         form.option_links()
         st.space("stretch")
         _drawers(None if live else opened.shown, opened.view)
