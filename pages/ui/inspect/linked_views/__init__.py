@@ -70,12 +70,12 @@ def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
 def live_payload(trace: Trace | None, score: Score | None, words: Words) -> dict[str, Any]:
     """Return what the browser draws of an answer that is still being generated: no single weights, no alternatives.
 
-    The tokens stand alone where they have no score yet.
+    The tokens stand alone where they have no score yet. A long answer reads by sentences once it is complete: the tracks
+    below it would move when their table came in the middle.
     """
     tokens = [] if trace is None else bare_tokens(trace.pieces, goes_on=True)
-    sizes = {"long": len(tokens) > LONG, "reads": len(tokens) >= READS}
-    bare = words._asdict() | sizes | {"live": True, "answer": "", "tokens": tokens, "sentences": []}
-    bare |= {"document": document_texts(trace)}
+    bare = words._asdict() | {"live": True, "long": len(tokens) > LONG, "reads": False, "answer": ""}
+    bare |= {"tokens": tokens, "sentences": [], "document": document_texts(trace)}
     if trace is None or score is None or why_empty(trace, score.settings.part):
         return bare
     return bare | _scored(trace, score) | {"hint": _LIVE_HINT}

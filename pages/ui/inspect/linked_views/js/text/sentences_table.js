@@ -12,13 +12,14 @@ function columnsOfTable({ sentenceScore }) {
 }
 
 export function drawSentences(part, data, view, act) {
-  part("sentences").hidden = !data.reads || Boolean(data.empty);
-  const { sentences = [] } = data;
-  explain(part("sentences-title"), sentences.length ? `${sentences.length} sentence${sentences.length === 1 ? "" : "s"}` : "Sentences", data.words);
-  for (const button of part("reads-as").children) button.hidden = !sentences.length;
-  explain(part("sentences-caption"), sentences.length ? captionOf(data) : "Scored once the answer is complete.", data.words);
+  const isShown = data.reads && !data.empty;
+  part("sentences").hidden = !isShown;
   const table = make("table");
-  if (sentences.length) fill(table, data, view, act);
+  if (isShown) {
+    explain(part("sentences-title"), `${data.sentences.length} sentence${data.sentences.length === 1 ? "" : "s"}`, data.words);
+    explain(part("sentences-caption"), captionOf(data), data.words);
+    fill(table, data, view, act);
+  }
   part("sentences-table").replaceChildren(table);
 }
 
