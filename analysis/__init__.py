@@ -34,6 +34,7 @@ __all__ = [
     "score",
     "score_claims",
     "score_run",
+    "survive",
     "traces_of",
 ]
 
@@ -52,6 +53,7 @@ _AT_FIRST_USE = {
     "score": ".scoring",
     "score_claims": ".tokens.claims",
     "score_run": ".scoring",
+    "survive": ".survival.asked",
     "traces_of": ".runs.traces",
 }
 

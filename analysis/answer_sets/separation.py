@@ -1,11 +1,13 @@
 """How well the mean attention of each head separates correct from incorrect answers, within groups of answers."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from analysis.answer_sets.clusters import (
+    LEAST_FOR_INTERVAL,
     clusters_or_own,
     error_by_cluster,
     folds,
@@ -13,7 +15,7 @@ from analysis.answer_sets.clusters import (
     shuffled,
 )
 from analysis.answer_sets.sides import Sides
-from analysis.stats import Intervals, divided
+from analysis.stats import Estimate, Intervals, divided
 
 TOP = 10  # heads that are shown one by one
 _MOST = 50.0  # log-odds
@@ -247,6 +249,33 @@ def areas_with_interval(values: np.ndarray, counted: Labelled) -> Intervals:
     factor = np.exp(np.minimum(np.where(half == 0, 0.0, divided(half, found * (1 - found))), _MOST))
     low, high = (found * odds / (found * odds + 1 - found) for odds in (1 / factor, factor))
     return Intervals(found, low, high)
+
+
+def difference_of_areas(first: np.ndarray, second: np.ndarray, counted: Labelled) -> Estimate:
+    """The area of `first` (A, K) minus that of `second` (A, M), means over their columns, with its interval.
+
+    It is by question; with fewer than ten that have a correct or an incorrect answer there is none.
+    """
+    n = len(counted.rows)
+    if counted.reason:
+        return Estimate(math.nan, math.nan, math.nan, n, counted.excluded, counted.reason)
+    own = [(areas(values, counted), values[counted.rows]) for values in (first, second)]
+    value = float(own[0][0].mean() - own[1][0].mean())
+    one, other = (_parts_of_error(values, found, counted).mean(axis=1) for found, values in own)
+    half = float(error_by_cluster((one - other)[:, None], counted.cluster, np.array([counted.num_questions]))[0])
+    few = FEW if math.isnan(half) else ""
+    return Estimate(value, value - half, value + half, n, counted.excluded, no_interval=few)
+
+
+def area_estimate(values: np.ndarray, counted: Labelled) -> Estimate:
+    """The area of the values (A,) with its interval, as `areas_with_interval`, or why one of them is missing."""
+    found = areas_with_interval(values[:, None], counted)
+    value, low, high = (float(one[0]) for one in (found.value, found.low, found.high))
+    few = FEW if math.isnan(low) and not counted.reason else ""
+    return Estimate(value, low, high, len(counted.rows), counted.excluded, counted.reason, few)
+
+
+FEW = f"fewer than {LEAST_FOR_INTERVAL} questions have a correct or an incorrect answer"
 
 
 def _parts_of_error(values: np.ndarray, area: np.ndarray, counted: Labelled) -> np.ndarray:

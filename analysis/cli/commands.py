@@ -131,6 +131,37 @@ def tokens(parser: argparse.ArgumentParser) -> Run:
     return _tokens
 
 
+def survive(parser: argparse.ArgumentParser) -> Run:
+    """Judge what is left of a signal beyond words, length, group and chance."""
+    parser.description = (
+        "Take a signal that claims to find incorrect answers, and control it for chance, groups, length, the words of "
+        "question and answer, and repeated questions. The last line says what it adds to these together. The signal "
+        "is a method of a run, a method of yours, or a column of numbers in a file of labelled answers, which needs no "
+        "model."
+    )
+    parser.add_argument("source", type=run_place, metavar="RUN|FILE", help="the folder of a run, or a table of answers")
+    parser.add_argument(
+        "--signal",
+        nargs="+",
+        required=True,
+        metavar="S",
+        help="ids of methods of the run, module:method of yours, or columns of the file; higher: less certain",
+    )
+    parser.add_argument(
+        "--columns",
+        metavar="FIELD=COLUMN,...",
+        help="which columns of a file hold what, for example prompt=question,answer=reply,incorrect=wrong,group=topic",
+    )
+    parser.add_argument(
+        "--planted", action="store_true", help="judge planted signals, planted leaks and 200 random signals too"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of folds and shuffles; default 0")
+    parser.add_argument(
+        "--out", type=_local_path, metavar="DIR", help="write a page that opens offline, CSV, LaTeX and figures"
+    )
+    return _survive
+
+
 def train(parser: argparse.ArgumentParser) -> Run:
     """Fit a supervised method on the answers of runs."""
     parser.description = (
@@ -322,6 +353,12 @@ def _tokens(options: argparse.Namespace) -> int:
     from analysis.cli.tokens import compare
 
     return compare(options)
+
+
+def _survive(options: argparse.Namespace) -> int:
+    from analysis.cli.survive import survive
+
+    return survive(options)
 
 
 def _train(options: argparse.Namespace) -> int:

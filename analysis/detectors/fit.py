@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from analysis.answer_sets.clusters import folds
 from analysis.answer_sets.sides import Sides
 from analysis.stats import divided, roc_auc
 
 STRENGTHS = (0.01, 0.1, 1.0, 10.0)  # C of scikit-learn, the inverse of the penalty; the fit chooses
-_USUAL = 1.0  # where the training answers are of one fold, so that nothing can choose
+_USUAL = 1.0  # scikit-learn's; where the training answers are of one fold, so that nothing can choose, too
 LEAST = 5  # training answers of a side: with fewer, nothing is fitted
 _INNER = 3  # folds of the training answers, which choose C
 
@@ -35,15 +36,20 @@ def numbers(values: np.ndarray) -> Encode:
 
 def words(texts: Sequence[str]) -> Encode:
     """TF-IDF of the words of A texts; the vocabulary and its weights are those of the training answers."""
-    given = np.array(texts, dtype=object)
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+
+    pattern = r"\b\w+\b"  # words of one letter too: symbols of elements
+    if not any(re.search(pattern, text) for text in texts):
+        return numbers(np.zeros((len(texts), 1)))
+    counts = CountVectorizer(token_pattern=pattern).fit_transform(texts)  # once: many fits read the same texts
 
     def encode(train: np.ndarray, rows: np.ndarray) -> tuple[Any, Any]:
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        if not any(re.search(r"\w", text) for text in given[train]):
+        seen = counts[train]
+        if not seen.nnz:
             return np.zeros((len(train), 1)), np.zeros((len(rows), 1))
-        vectors = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b")  # words of one letter too: symbols of elements
-        return vectors.fit_transform(given[train]), vectors.transform(given[rows])
+        known = np.unique(seen.indices)
+        weights = TfidfTransformer().fit(seen[:, known])
+        return weights.transform(seen[:, known]), weights.transform(counts[rows][:, known])
 
     return encode
 
@@ -79,7 +85,25 @@ def scores_of(
     encode: Encode, correct: np.ndarray, *, train: np.ndarray, rows: np.ndarray, fold: np.ndarray
 ) -> np.ndarray:
     """Uncertainty (n,) of the answers `rows` by a fit on `train`, whose folds (of `fold`, (A,)) choose the penalty."""
-    return _fitted(encode, correct, train, rows, _chosen_strength(encode, correct, train, fold))
+    with one_thread():
+        strength = _chosen_strength(encode, correct, train, fold)
+        return _fitted(*encode(train, rows), correct[train], strength)
+
+
+def usual_scores(encode: Encode, correct: np.ndarray, *, train: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Uncertainty (n,) of the answers `rows` by a fit on `train` with scikit-learn's usual penalty.
+
+    nan where `train` has fewer than LEAST answers of a side.
+    """
+    if not can_be_fitted(correct[train]):
+        return np.full(len(rows), np.nan)
+    with one_thread():
+        return _fitted(*encode(train, rows), correct[train], _USUAL)
+
+
+def one_thread() -> threadpool_limits:
+    """While it is entered, linear algebra has one thread: on small fits several take up to ten times as long."""
+    return threadpool_limits(limits=1)
 
 
 def can_be_fitted(correct: np.ndarray) -> bool:
@@ -92,22 +116,24 @@ def _chosen_strength(encode: Encode, correct: np.ndarray, train: np.ndarray, fol
     part = np.unique(fold[train], return_inverse=True)[1] % _INNER
     splits = [(train[part != own], train[part == own]) for own in np.unique(part)]
     usable = [(fitting, judging) for fitting, judging in splits if can_be_fitted(correct[fitting])]
-    found = [
-        [roc_auc(_fitted(encode, correct, fitting, judging, one), correct[judging]) for fitting, judging in usable]
-        for one in STRENGTHS
-    ]
-    areas = np.array(found, dtype=float).reshape(len(STRENGTHS), -1)
+    found = [_areas(encode, correct, fitting, judging) for fitting, judging in usable]
+    areas = np.array(found, dtype=float).reshape(-1, len(STRENGTHS)).T
     there = np.isfinite(areas)
     means = divided(np.where(there, areas, 0.0).sum(axis=1), there.sum(axis=1))
     return _USUAL if np.isnan(means).all() else STRENGTHS[int(np.nanargmax(means))]
 
 
-def _fitted(encode: Encode, correct: np.ndarray, train: np.ndarray, rows: np.ndarray, strength: float) -> np.ndarray:
-    """Uncertainty (n,) of `rows` by a fit on `train`."""
+def _areas(encode: Encode, correct: np.ndarray, fitting: np.ndarray, judging: np.ndarray) -> list[float]:
+    """ROC-AUC on the answers `judging` of a fit on `fitting` with each of the STRENGTHS."""
+    seen, unseen = encode(fitting, judging)
+    return [roc_auc(_fitted(seen, unseen, correct[fitting], strength), correct[judging]) for strength in STRENGTHS]
+
+
+def _fitted(seen: Any, unseen: Any, correct: np.ndarray, strength: float) -> np.ndarray:  # noqa: ANN401 - may be sparse
+    """Uncertainty (n,) of unseen answers, by a fit on the features of others and whether these are correct."""
     from sklearn.linear_model import LogisticRegression
 
-    seen, unseen = encode(train, rows)
-    fit = LogisticRegression(C=strength, max_iter=1000).fit(seen, correct[train])
+    fit = LogisticRegression(C=strength, max_iter=1000).fit(seen, correct)
     return np.asarray(-fit.decision_function(unseen))
 
 

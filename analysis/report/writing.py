@@ -30,11 +30,11 @@ from analysis.detectors.evaluation.tables import (
 from analysis.detectors.figures import supervised_chart
 from analysis.exports.csv_text import csv_table
 from analysis.exports.page import Chart, chart, own, policy, template, write_text, writing_to
+from analysis.exports.pictures import write_pictures
 from analysis.exports.tables import Table, alignments, headings, latex_table, rows_of_cells
 from analysis.methods.comparison import Metric
 from analysis.one_answer.figures import Drawing
 from analysis.quality.unclear import about_unclear
-from analysis.report.figures import write_pictures
 from analysis.report.results import ReportSettings, Results, results
 from analysis.report.tables import answers_frame, published_table, report_tables
 from analysis.runs.manifest import SUPERVISED

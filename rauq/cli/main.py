@@ -46,6 +46,7 @@ COMMANDS = (
     _of_sets("add-methods", "compute further methods on the answers of a run", "commands:add_methods"),
     _of_sets("attribute", "compute RAUQ (LIG) of a run's answers", "commands:attribute"),
     _of_sets("tokens", "compare how well signals find the wrong tokens", "commands:tokens"),
+    _of_sets("survive", "judge what is left of a signal beyond simpler explanations", "commands:survive"),
     _of_sets("train", "fit a supervised method on the answers of runs", "commands:train"),
     _of_sets("supervised", "fit supervised methods on runs, and judge them", "commands:supervised"),
     _of_sets("check", "compare the files of a run with their checksums", "commands:check"),

@@ -11,10 +11,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from analysis.exports import pictures
 from analysis.exports.tables import latex_table, rows_of_cells
 from analysis.methods.comparison import WITHIN, name_of
 from analysis.quality.judgement import Thresholds
-from analysis.report import figures as report_figures
 from analysis.report import writing
 from analysis.report.results import ReportSettings, results
 from analysis.report.tables import report_tables
@@ -257,7 +257,7 @@ def test_a_run_without_answers_and_a_folder_that_cannot_be_one_are_refused(tmp_p
 
 def test_figures_are_drawn_as_svg_and_png_without_a_network(figures, tmp_path):
     chosen = figures[:1]
-    assert report_figures.write_pictures(chosen, tmp_path / "figures") == ""
+    assert pictures.write_pictures(chosen, tmp_path / "figures") == ""
     for drawing in chosen:
         assert (tmp_path / "figures" / f"{drawing.name}.svg").read_text(encoding="utf-8").startswith("<svg")
         assert (tmp_path / "figures" / f"{drawing.name}.png").read_bytes().startswith(b"\x89PNG")
@@ -271,6 +271,6 @@ def test_without_kaleido_or_a_browser_one_line_reports_it(figures, tmp_path, mon
         raise importlib.import_module("kaleido.errors").ChromeNotFoundError
 
     monkeypatch.setattr(kaleido, "write_fig_from_object_sync", none_found)
-    assert "no Chromium" in report_figures.write_pictures(chosen, tmp_path)
+    assert "no Chromium" in pictures.write_pictures(chosen, tmp_path)
     monkeypatch.setitem(sys.modules, "kaleido", None)
-    assert report_figures.write_pictures(chosen, tmp_path).endswith("`pip install -r requirements-extra.txt` adds it.")
+    assert pictures.write_pictures(chosen, tmp_path).endswith("`pip install -r requirements-extra.txt` adds it.")

@@ -1,4 +1,4 @@
-"""The figures of a run's report with the words around them, and their SVG and PNG files."""
+"""Figures as SVG and PNG files."""
 
 from collections.abc import Sequence
 from pathlib import Path

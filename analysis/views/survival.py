@@ -1,0 +1,63 @@
+"""The view of the page Methods that asks what is left of a method once simpler explanations are controlled."""
+
+from dataclasses import replace
+from functools import partial
+
+from analysis.exports.tables import Table
+from analysis.survival.figures import added_rungs, ranking_rungs
+from analysis.survival.labelled import of_run, signal_of_run
+from analysis.survival.ladder import Ladder, ladder_of
+from analysis.survival.sentences import caption, ladder_table, more, shown_table, verdict
+from analysis.views.answer_set import AnswerSet
+from analysis.views.methods import Choices, base_of
+from analysis.views.view import Picture, View
+
+_TITLE = "Does it survive?"
+
+
+def _survived(answers: AnswerSet, choices: Choices) -> Ladder:
+    given, rows = of_run(answers.run, answers.rows, thresholds=answers.thresholds)
+    return ladder_of(given, signal_of_run(answers.run, choices.method, rows), seed=choices.seed)
+
+
+def survival_pictures(ladder: Ladder) -> tuple[Picture, ...]:
+    """What ranks the answers, and beside it what the signal adds."""
+    return (
+        Picture(
+            "survival_ranking",
+            "What ranks the answers",
+            "ROC-AUC of the signal and of each control",
+            "Orange: the signal. Grey circle: labels shuffled within groups. Blue: a control alone. Square: texts that "
+            "the labels were made from.",
+            partial(ranking_rungs, ladder),
+            share=0.55,
+        ),
+        Picture(
+            "survival_added",
+            "What the signal adds",
+            "Differences of ROC-AUC that the signal makes",
+            "Teal: beyond noise, and enough for a claim. Grey: not shown.",
+            partial(added_rungs, ladder),
+            share=0.45,
+        ),
+    )
+
+
+def survival_table(ladder: Ladder) -> Table:
+    """All rungs, with what each asks."""
+    heading = f"{_TITLE} {ladder.signal}"
+    return Table("survival", heading, caption(ladder), ladder_table(ladder), cells=shown_table(ladder))
+
+
+SURVIVAL = View[Choices, Ladder](
+    id="survives",
+    title=_TITLE,
+    question="What is left of a method beyond words, length, group and chance?",
+    needs=frozenset({"method"}),
+    compute=_survived,
+    sentence=lambda seen: verdict(seen.result),
+    more=lambda seen: more(seen.result),
+    pictures=lambda seen: survival_pictures(seen.result),
+    tables=lambda seen: (survival_table(seen.result),),
+    reported=lambda answers, choices: (replace(choices, method=base_of(answers.run)),),
+)
