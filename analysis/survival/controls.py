@@ -14,10 +14,11 @@ _TENTHS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """A simpler explanation: its `question` in plain words, what a fit reads of answers, and why it cannot or ""."""
+    """A simpler explanation: its `kind` and `question` in plain words, what a fit reads, and why it cannot or ""."""
 
     id: str
     name: str
+    kind: str
     question: str
     reads: Callable[[LabelledAnswers], Encode]
     lacking: Callable[[LabelledAnswers], str] = lambda _given: ""
@@ -35,12 +36,14 @@ CONTROLS = (
     Control(
         id="answer_words",
         name="words of the answer",
+        kind="words",
         question="Do the words of the answer alone tell?",
         reads=lambda given: words(given.answers),
     ),
     Control(
         id="question_words",
         name="words of the question",
+        kind="words",
         question="Does the question alone tell?",
         reads=lambda given: words(given.questions),
         lacking=_no_questions,
@@ -48,12 +51,14 @@ CONTROLS = (
     Control(
         id="length",
         name="length of the answer",
+        kind="length",
         question="Does the length of the answer alone tell?",
         reads=lambda given: in_tenths(given.lengths.astype(float)),
     ),
     Control(
         id="group",
         name="group",
+        kind="group",
         question="Does the group of the question alone tell?",
         reads=lambda given: of_names(given.groups),
         lacking=_no_groups,

@@ -186,7 +186,7 @@ def ladder_on(prepared: Prepared, signal: Signal) -> Ladder:
         without_signal=0,
         unjudged=own.unjudged,
         undrawn=0,
-        controls=tuple(control.name for control in CONTROLS if control.id in prepared.scores),
+        controls=tuple(control.kind for control in CONTROLS if control.id in prepared.scores),
         rungs=tuple(_rungs(state)),
         seed=prepared.seed,
     )
@@ -202,8 +202,8 @@ def check_enough(given: LabelledAnswers, what: str) -> None:
     if count < LEAST or wrong in {0, count}:
         side = "" if count < LEAST else f", all {'incorrect' if wrong else 'correct'}"
         message = (
-            f"{given.name} has {count} answers with {what}{side}. At least {LEAST} are needed, correct and incorrect "
-            "ones."
+            f"Too few answers: {given.name} has {count} with {what}{side}. At least {LEAST} are needed, correct and "
+            "incorrect ones."
         )
         raise InvalidInput(message)
 
@@ -249,7 +249,6 @@ def _chance(state: _State) -> Rung:
         question="What would it reach if labels were shuffled within groups?",
         kind="chance",
         estimate=Estimate(float(middle), float(low), float(high), len(given.incorrect), 0),
-        note="The range holds 95 % of shuffled labellings.",
         p=(1 + int((by_chance >= own - 1e-9).sum())) / (1 + len(by_chance)),
     )
 
@@ -271,10 +270,9 @@ def _same_length(state: _State) -> Rung:
     return Rung(
         id="same_length",
         name="at equal length",
-        question="Is it still higher among answers of one length?",
+        question=f"Is it still higher among answers with as many {state.given.unit}?",
         kind="signal",
         estimate=state.area(state.signal.values, groups),
-        note=f"Of answers with equally many {state.given.unit}.",
     )
 
 
@@ -291,7 +289,7 @@ def _one_a_question(state: _State) -> Rung:
         question="Is it still higher if every question counts once?",
         kind="signal",
         estimate=state.area(np.where(drawn, state.signal.values, np.nan)),
-        note=f"{repeated} answers to repeated questions are left out." if repeated else "No question is repeated.",
+        note=f"{repeated} answers to repeated questions are left out." if repeated else "None is repeated.",
     )
 
 
@@ -326,9 +324,6 @@ def _corpus(state: _State) -> Iterator[Rung]:
             question=f"Do the words shared with the {what} tell?",
             kind="corpus",
             estimate=state.area(-alike),
-            note="It made the label, so it tells of the data set and competes with nothing."
-            if name == "reference"
-            else "Word overlap (F1), with no model.",
         )
 
 

@@ -1,7 +1,9 @@
 """The view of the page Methods that asks what is left of a method once simpler explanations are controlled."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+
+import numpy as np
 
 from analysis.exports.tables import Table
 from analysis.survival.figures import added_rungs, ranking_rungs
@@ -10,13 +12,30 @@ from analysis.survival.ladder import Ladder, ladder_of
 from analysis.survival.sentences import caption, ladder_table, more, shown_table, verdict
 from analysis.views.answer_set import AnswerSet
 from analysis.views.methods import Choices, base_of
-from analysis.views.view import Picture, View
+from analysis.views.view import Picture, Seen, View
+from rauq.errors import InvalidInput
 
 _TITLE = "Does it survive?"
 
 
-def _survived(answers: AnswerSet, choices: Choices) -> Ladder:
-    given, rows = of_run(answers.run, answers.rows, thresholds=answers.thresholds)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Survived:
+    """The ladder of a method; None where there are too few answers, and why."""
+
+    ladder: Ladder | None
+    reason: str = ""
+
+
+def _survived(answers: AnswerSet, choices: Choices) -> Survived:
+    try:
+        return Survived(ladder=_ladder(answers, choices))
+    except InvalidInput as error:
+        return Survived(ladder=None, reason=str(error))
+
+
+def _ladder(answers: AnswerSet, choices: Choices) -> Ladder:
+    judged = answers.rows[np.isfinite(answers.quality)]  # how many are not is said of every view
+    given, rows = of_run(answers.run, judged, thresholds=answers.thresholds)
     return ladder_of(given, signal_of_run(answers.run, choices.method, rows), seed=choices.seed)
 
 
@@ -49,15 +68,19 @@ def survival_table(ladder: Ladder) -> Table:
     return Table("survival", heading, caption(ladder), ladder_table(ladder), cells=shown_table(ladder))
 
 
-SURVIVAL = View[Choices, Ladder](
+def _sentence(seen: Seen[Choices, Survived]) -> str:
+    return verdict(seen.result.ladder) if seen.result.ladder else seen.result.reason
+
+
+SURVIVAL = View[Choices, Survived](
     id="survives",
     title=_TITLE,
     question="What is left of a method beyond words, length, group and chance?",
     needs=frozenset({"method"}),
     compute=_survived,
-    sentence=lambda seen: verdict(seen.result),
-    more=lambda seen: more(seen.result),
-    pictures=lambda seen: survival_pictures(seen.result),
-    tables=lambda seen: (survival_table(seen.result),),
+    sentence=_sentence,
+    more=lambda seen: more(seen.result.ladder) if seen.result.ladder else "",
+    pictures=lambda seen: survival_pictures(seen.result.ladder) if seen.result.ladder else (),
+    tables=lambda seen: (survival_table(seen.result.ladder),) if seen.result.ladder else (),
     reported=lambda answers, choices: (replace(choices, method=base_of(answers.run)),),
 )

@@ -266,4 +266,5 @@ ATTENTION = View[Choices, tuple[GroupControl, ...]](
     pictures=lambda seen: tuple(_controlled_pictures(seen)),
     tables=_controlled_tables,
     reported=_controls,
+    within="survives",
 )

@@ -44,9 +44,13 @@ from rauq.trace.trace import Alignment
 
 PAGE = "methods"
 SUPERVISED, SEVERAL = "supervised", "several"  # views that this page alone has
+_WITHIN = {view.id: view.within for view in OF_METHODS if view.within}
 TITLES = MappingProxyType(
     {view.id: view.title for view in OF_METHODS} | {SUPERVISED: "Supervised", SEVERAL: "Several runs"}
 )
+PICKED = MappingProxyType({view: title for view, title in TITLES.items() if view not in _WITHIN})
+"""The views that can be picked; another one is reached from that in `SHOWN_AS`."""
+SHOWN_AS = MappingProxyType({view: _WITHIN.get(view, view) for view in TITLES})
 OF_ONE_RUN = (METHOD, METHODS, TOKENS, *FILTERS)
 
 

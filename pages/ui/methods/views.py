@@ -21,17 +21,19 @@ from analysis.runs.own import row_of
 from analysis.runs.timings import Cost
 from analysis.views.all_views import OF_METHODS
 from analysis.views.methods import AGREEMENT, ERRORS, RANKING, Ranked
-from analysis.views.variants import ABLATIONS, ALPHA
+from analysis.views.survival import SURVIVAL
+from analysis.views.variants import ABLATIONS, ALPHA, ATTENTION
 from analysis.views.view import Picture
 from pages.ui.host import cache
 from pages.ui.methods import choices, collection
 from pages.ui.methods.choices import (
     OF_ONE_RUN,
     PAGE,
+    PICKED,
     PICKERS,
     SEVERAL,
+    SHOWN_AS,
     SUPERVISED,
-    TITLES,
     Asked,
     Chosen,
     choose,
@@ -56,6 +58,7 @@ from pages.ui.shared.run_views.page import (
 )
 from pages.ui.shared.run_views.tables import Column, compared, numbers, show_table
 from pages.ui.shared.run_views.views import draw, draw_picture, draw_pictures, draw_tables, save_table, say
+from pages.ui.shared.url_state import update_url
 from rauq.labels import amount, number, running
 from rauq.methods.method import Method
 
@@ -262,6 +265,23 @@ def _ablations(chosen: Chosen) -> None:
     published_beside(chosen, (one for one in paper.published_tables() if one.table in ablation.published))
 
 
+def _survival(chosen: Chosen) -> None:
+    """Draw what is left of a method; for RAUQ, a way to its attention replaced, in every group."""
+    draw(SURVIVAL, chosen, chosen.choices)
+    if chosen.choices.method == RAUQ:
+        _other_view("Replace the attention, group by group", ATTENTION.id)
+
+
+def _attention(chosen: Chosen) -> None:
+    """Draw RAUQ with its attention replaced."""
+    _other_view("Back to all controls", SURVIVAL.id)
+    draw(ATTENTION, chosen, chosen.choices)
+
+
+def _other_view(label: str, view: str) -> None:
+    st.button(label, key="other_view", type="tertiary", on_click=update_url, args=({url_state.VIEW: view},))
+
+
 def _supervised(chosen: Chosen) -> None:
     """Draw the tables of supervised methods, and on demand the published numbers."""
     supervised_tables(chosen)
@@ -274,6 +294,8 @@ _OWN = MappingProxyType[str, Callable[[Chosen], None]](
         ALPHA.id: _alpha,
         ABLATIONS.id: _ablations,
         AGREEMENT.id: _agreement,
+        SURVIVAL.id: _survival,
+        ATTENTION.id: _attention,
         SUPERVISED: _supervised,
         SEVERAL: several_runs,
     }
@@ -304,7 +326,7 @@ def show_run(name: str) -> None:
     most = MOST_RANKED if asked.view == RANKING.id else MOST_SAMPLED
     chosen = choose(name, cache.sampled(run, most=most), asked, default_thresholds(run))
     _controls(columns[1:], chosen)
-    view_picker(TITLES, asked.view, usual=Asked().view)
+    view_picker(PICKED, SHOWN_AS[asked.view], usual=Asked().view)
     draw_view(lambda: _draw(chosen), chosen, figure=asked.view not in _WITHOUT_FIGURE)
 
 

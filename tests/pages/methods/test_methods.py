@@ -18,13 +18,14 @@ CHARTS = {
     "rejection": {"rejection"},
     "alpha": {"alpha_probability", "alpha_groups_probability"},
     "ablations": {"ablation_token_aggregation"},
+    "survives": {"survival_ranking", "survival_added"},
     "attention": {"control_all"},
     "scores": {"score_and_quality"},
     "agreement": {"agreement_of_methods"},
     "errors": set(),
     "supervised": set(),
 }
-TABLES = {"ranking": 1, "ablations": 1, "attention": 1, "agreement": 1, "errors": 1}
+TABLES = {"ranking": 1, "ablations": 1, "survives": 1, "attention": 1, "agreement": 1, "errors": 1}
 HOSTILE = "<img src=x onerror=alert(1)> ![](http://evil.example/a.png) $x$ :red[y]"
 OTHERS = ("msp", "perplexity", "mean_token_entropy")
 
@@ -209,7 +210,8 @@ def test_choices_are_written_into_the_url():
     assert page.query_params["methods"] == "msp.rauq"
     assert "MSP" in page.header[0].value
     assert "Perplexity" not in page.header[0].value
-    next(group for group in page.get("button_group") if group.key == "answers_view").set_value("attention").run()
+    next(group for group in page.get("button_group") if group.key == "answers_view").set_value("survives").run()
+    next(button for button in page.button if button.key == "other_view").click().run()
     next(group for group in page.get("button_group") if group.key == "answers_tokens").set_value("fact").run()
     assert page.query_params == {"run": "small", "view": "attention", "methods": "msp.rauq", "tokens": "fact"}
     assert "on the fact tokens" in said(page)

@@ -70,8 +70,8 @@ def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
 def live_payload(trace: Trace | None, score: Score | None, words: Words) -> dict[str, Any]:
     """Return what the browser draws of an answer that is still being generated: no single weights, no alternatives.
 
-    The tokens stand alone where they have no score yet. A long answer reads by sentences once it is complete: the tracks
-    below it would move when their table came in the middle.
+    The tokens stand alone where they have no score yet. A long answer reads by sentences once it is complete: a table
+    that came in the middle would move the tracks below it.
     """
     tokens = [] if trace is None else bare_tokens(trace.pieces, goes_on=True)
     bare = words._asdict() | {"live": True, "long": len(tokens) > LONG, "reads": False, "answer": ""}
