@@ -23,10 +23,9 @@ from rauq.errors import InvalidInput
 
 def survive(options: argparse.Namespace) -> int:
     """Run the command, and return its exit code."""
-    words = words_of(options.signal)
     ladders: list[Ladder] = []
     planted: SelfTest | None = None
-    for labelled, signal in _signals(options.source, words, options.columns):
+    for labelled, signal in _signals(options.source, options.signal, options.columns):
         ladders.append(ladder_of(labelled, signal, seed=options.seed))
         _say([ladders[-1].signal, *in_lines(ladders[-1])])
         if options.planted and planted is None:
@@ -34,7 +33,8 @@ def survive(options: argparse.Namespace) -> int:
     if planted is not None:
         _say(["Planted in the same answers", *self_test_sentences(planted)])
     if options.out:
-        _say([f"Written: {write_ladders(ladders, planted, options.out)}"])
+        page, missing = write_ladders(ladders, planted, options.out)
+        _say([f"Written: {page}", *filter(None, [missing])])
     return DONE
 
 
@@ -42,7 +42,7 @@ def _signals(source: Path | str, words: Sequence[str], columns: str | None) -> I
     """Each signal, with the answers that it is about."""
     path = source if isinstance(source, Path) else local_copy(source)
     if path.is_dir():
-        yield from _of_run(_run(path, columns), words)
+        yield from _of_run(_run(path, columns), words_of(words))
         return
     table, chosen = read_file(path), columns_of(columns) if columns else None
     for word in words:

@@ -58,10 +58,10 @@ def together(first: Encode, second: Encode) -> Encode:
     """The features of both, side by side."""
 
     def encode(train: np.ndarray, rows: np.ndarray) -> tuple[Any, Any]:
-        from scipy.sparse import hstack
+        from scipy.sparse import csr_array, hstack
 
         pairs = zip(first(train, rows), second(train, rows), strict=True)
-        seen, unseen = (hstack(pair).tocsr() for pair in pairs)
+        seen, unseen = (hstack([csr_array(part) for part in pair], format="csr") for pair in pairs)
         return seen, unseen
 
     return encode

@@ -154,6 +154,7 @@ class Subject:
 
 RESULTS = (
     Subject("real_models", "Real models"),
+    Subject("survival", "What survives"),
     Subject("written", "Written answers"),
     Subject("lists", "Items of lists"),
     Subject("likeness", "Unlike answers"),

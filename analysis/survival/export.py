@@ -17,8 +17,10 @@ from rauq.labels import running
 _PAGE = Path(__file__).parent / "ladders.html"
 
 
-def write_ladders(ladders: Sequence[Ladder], planted: SelfTest | None, out: Path) -> Path:
-    """Write index.html, tables and figures into the folder `out`, over earlier ones; return the page.
+def write_ladders(ladders: Sequence[Ladder], planted: SelfTest | None, out: Path) -> tuple[Path, str]:
+    """Write index.html, tables and figures into the folder `out`, over earlier ones.
+
+    Return the page, and in a line what could not be written, "" where all was.
 
     Raises:
         RunError: it cannot be written.
@@ -31,8 +33,8 @@ def write_ladders(ladders: Sequence[Ladder], planted: SelfTest | None, out: Path
             write_text(out / f"{table.name}.csv", csv_table(table.frame))
             latex = latex_table(table.shown, caption=f"{table.heading}. {table.caption}", label=table.name)
             write_text(out / f"{table.name}.tex", latex)
-        write_pictures(drawings, out)
-    return out / "index.html"
+        missing = write_pictures(drawings, out)
+    return out / "index.html", missing
 
 
 def ladders_page(ladders: Sequence[Ladder], planted: SelfTest | None) -> str:

@@ -304,15 +304,15 @@ def _by_control(state: _State, control: Control) -> Rung:
     )
 
 
-_CORPUS: tuple[tuple[str, str, Callable[[LabelledAnswers], list[list[str]]]], ...] = (
-    ("reference", "correct answer", lambda given: [list(texts) for texts in given.references]),
-    ("document", "document", lambda given: [[text] if text else [] for text in given.sources]),
+_CORPUS: tuple[tuple[str, str, str, Callable[[LabelledAnswers], list[list[str]]]], ...] = (
+    ("reference", "correct answer", " It made the label.", lambda given: [list(texts) for texts in given.references]),
+    ("document", "document", "", lambda given: [[text] if text else [] for text in given.sources]),
 )
 
 
 def _corpus(state: _State) -> Iterator[Rung]:
     """How far the labels follow from what the answers share with texts that the model may not have seen."""
-    for name, what, texts_of in _CORPUS:
+    for name, what, about, texts_of in _CORPUS:
         texts = texts_of(state.given)
         if not any(texts):
             continue
@@ -321,7 +321,7 @@ def _corpus(state: _State) -> Iterator[Rung]:
         yield Rung(
             id=f"like_{name}",
             name=f"unlike the {what}",
-            question=f"Do the words shared with the {what} tell?",
+            question=f"Do the words shared with the {what} tell?{about}",
             kind="corpus",
             estimate=state.area(-alike),
         )

@@ -69,10 +69,8 @@ def _left_out(ladder: Ladder) -> str:
 
 
 _READ = (
-    "Each row answers one question, with 95 % intervals by question. A control is a logistic regression on this alone, "
-    "judged on answers to other questions. Adds: ROC-AUC of a fit on all controls and the signal, minus that of a fit "
-    "on the controls. By chance: the range of 95 % of labellings shuffled within groups. The correct answer made the "
-    "label, so likeness to it tells of the data set alone."
+    "ROC-AUC with 95 % intervals by question. A control is a logistic regression on this alone, judged on other "
+    "questions. Beyond the controls: what a fit gains when the signal joins them."
 )
 
 

@@ -31,10 +31,10 @@ def scored_runs() -> Iterator[Scored]:
     """One run after the other."""
     bundled = open_run(bundled_folder())
     yield _scored("smollm2, one fact", bundled, bundled.answers["quality"])
-    facts = _answered("facts", load(PLAIN, kind="base", per_group=PER_FAMILY), max_new_tokens=LONGEST)
+    facts = gemma_facts()
     yield _scored(f"{GEMMA}, one fact", facts, facts.answers["quality"])
     asked = questions()
-    lists = _answered("five-facts", data_set(asked))
+    lists = answered("five-facts", data_set(asked))
     numbered = zip(lists.answers["number"], lists.answers["answer"], strict=True)
     yield _scored(f"{GEMMA}, five facts", lists, [quality_of(asked[number], answer) for number, answer in numbered])
 
@@ -45,7 +45,13 @@ def _scored(name: str, run: Run, quality: object) -> Scored:
     return Scored(name, curves_of(run, correct))
 
 
-def _answered(name: str, data: DataSet, max_new_tokens: int | None = None) -> Run:
+def gemma_facts() -> Run:
+    """The greedy answers of gemma3-270m about facts, as many of each family as the bundled run has."""
+    return answered("facts", load(PLAIN, kind="base", per_group=PER_FAMILY), max_new_tokens=LONGEST)
+
+
+def answered(name: str, data: DataSet, max_new_tokens: int | None = None) -> Run:
+    """A run of gemma3-270m with the default methods, answered first where it is not there yet."""
     folder = runs_folder() / f"{GEMMA}-{name}"
     prepare(folder, data, request_for(data, model=GEMMA, methods=DEFAULT, max_new_tokens=max_new_tokens))
     work(folder)

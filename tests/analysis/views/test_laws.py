@@ -221,7 +221,7 @@ def test_ids_names_and_files_are_unique(answers):
 CLAIM = re.compile(
     r"\branks? best\b|\b(?:better|worse) than\b|\bis (?:higher|lower)\b|\bsignificant|\bbeyond (?:chance|noise)\b"
     r"|\babove others\b|\bones highest\b|\b(?:rises|falls) with\b|\battention (?:matters|makes)\b"
-    r"|\bmore attention\b|\beffect shows\b|\bshows the opposite\b|\d\], (?:better|worse)\b",
+    r"|\bit survives\b|\bmore attention\b|\beffect shows\b|\bshows the opposite\b|\d\], (?:better|worse)\b",
     re.IGNORECASE,
 )
 DENIED = re.compile(r"\b(?:no|not|none|nothing|neither|cannot|undefined|whether)\b|\b0 with\b", re.IGNORECASE)
