@@ -112,7 +112,7 @@ bench-visitors: setup smollm2 ## Let visitors come to a host, wait and leave for
 	$(RUN) benchmarks visitors_hour --record
 
 bench-online: setup ## Measure scores and alarms while an answer is written; takes half an hour, and a packaged model
-	$(RUN) benchmarks online alarms --record
+	$(RUN) benchmarks online alarms survival --record
 
 bench-peers: setup chromium $(PEERS)/stamp ## Compare with lm-polygraph, plain transformers and BertViz, in a separate environment
 	$(RUN) benchmarks peers_agreement peers_time peers_memory payload --record

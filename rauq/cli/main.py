@@ -80,9 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=RAUQ_COMMAND,
-        usage="%(prog)s COMMAND ... | --version",
-        description="A microscope for RAUQ, the uncertainty of a language model's answer.\n"
-        "Options: COMMAND --help. Exit codes: 0 done, 1 known error, 2 invalid input.",
+        usage="%(prog)s COMMAND ... | COMMAND --help | --version",
+        description="A microscope for RAUQ. Exit codes: 0 done, 1 known error, 2 invalid input.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,
     )
