@@ -28,6 +28,11 @@ def added_rungs(ladder: Ladder, *, dark: bool = False) -> go.Figure:
     return interval_panels({"": rows}, title="added to ROC-AUC", reference=0.0, reason=_NOTHING, dark=dark)
 
 
+def no_rungs(reason: str, *, dark: bool = False) -> go.Figure:
+    """A figure that says why there is no ladder."""
+    return interval_panels({"": []}, title="", reference=0.5, reason=reason, dark=dark)
+
+
 _LOOKS = {
     "signal": (UNCERTAINTY, "diamond"),
     "chance": (QUIET, "circle-open"),

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from analysis.exports.tables import Table
-from analysis.survival.figures import added_rungs, ranking_rungs
+from analysis.survival.figures import added_rungs, no_rungs, ranking_rungs
 from analysis.survival.labelled import of_run, signal_of_run
 from analysis.survival.ladder import Ladder, ladder_of
 from analysis.survival.sentences import caption, ladder_table, more, shown_table, verdict
@@ -39,13 +39,16 @@ def _ladder(answers: AnswerSet, choices: Choices) -> Ladder:
     return ladder_of(given, signal_of_run(answers.run, choices.method, rows), seed=choices.seed)
 
 
-def survival_pictures(ladder: Ladder) -> tuple[Picture, ...]:
-    """What ranks the answers, and beside it what the signal adds."""
+_RANKING = ("survival_ranking", "What ranks the answers", "ROC-AUC of the signal and of each control")
+
+
+def _pictures(found: Survived) -> tuple[Picture, ...]:
+    """What ranks the answers, and beside it what the signal adds; or why nothing can be said."""
+    if (ladder := found.ladder) is None:
+        return (Picture(*_RANKING, "", partial(no_rungs, found.reason)),)
     return (
         Picture(
-            "survival_ranking",
-            "What ranks the answers",
-            "ROC-AUC of the signal and of each control",
+            *_RANKING,
             "Orange: the signal. Grey circle: labels shuffled within groups. Blue: a control alone. Square: texts that "
             "the labels were made from.",
             partial(ranking_rungs, ladder),
@@ -62,7 +65,7 @@ def survival_pictures(ladder: Ladder) -> tuple[Picture, ...]:
     )
 
 
-def survival_table(ladder: Ladder) -> Table:
+def _table(ladder: Ladder) -> Table:
     """All rungs, with what each asks."""
     heading = f"{_TITLE} {ladder.signal}"
     return Table("survival", heading, caption(ladder), ladder_table(ladder), cells=shown_table(ladder))
@@ -80,7 +83,7 @@ SURVIVAL = View[Choices, Survived](
     compute=_survived,
     sentence=_sentence,
     more=lambda seen: more(seen.result.ladder) if seen.result.ladder else "",
-    pictures=lambda seen: survival_pictures(seen.result.ladder) if seen.result.ladder else (),
-    tables=lambda seen: (survival_table(seen.result.ladder),) if seen.result.ladder else (),
+    pictures=lambda seen: _pictures(seen.result),
+    tables=lambda seen: (_table(seen.result.ladder),) if seen.result.ladder else (),
     reported=lambda answers, choices: (replace(choices, method=base_of(answers.run)),),
 )
