@@ -45,7 +45,7 @@ _RANKING = ("survival_ranking", "What ranks the answers", "ROC-AUC of the signal
 def _pictures(found: Survived) -> tuple[Picture, ...]:
     """What ranks the answers, and beside it what the signal adds; or why nothing can be said."""
     if (ladder := found.ladder) is None:
-        return (Picture(*_RANKING, "", partial(no_rungs, found.reason)),)
+        return (Picture(*_RANKING, "Nothing can be judged here.", partial(no_rungs, found.reason)),)
     return (
         Picture(
             *_RANKING,
