@@ -39,6 +39,7 @@ METRICS_TOKEN = "RAUQ_METRICS_TOKEN"  # not an option, which other users of the 
 _STOP_SECONDS = 30.0  # that running answers have once the server is asked to stop
 _SHOWN_SECONDS = 1.0  # in which a page shows an answer that has ended
 _CLOSE_SECONDS = 5  # that connections have to close
+_ANSWER_SECONDS = 60  # that a browser has for a ping, which it sees once it has read the pages that were sent before
 
 
 def main() -> None:
@@ -60,6 +61,7 @@ def main() -> None:
         http=Connection,
         limit_concurrency=room_for_connections(),
         ws_max_size=LARGEST_MESSAGE,
+        ws_ping_timeout=_ANSWER_SECONDS,
         ws_per_message_deflate=False,
         proxy_headers=False,
         access_log=False,

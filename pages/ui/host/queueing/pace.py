@@ -9,8 +9,9 @@ MOST_SECONDS = 120.0  # an answer that would wait longer is refused
 LEAST_TOKENS = 8  # of a turn that tells the pace: of fewer, most of the time is something else
 _START = 1  # new tokens that take as long as what a turn begins with
 _CHARACTERS = 80  # of a prompt, which take about as long as one new token
-_SHARED, _EACH = 2 / 3, 1 / 3  # of the time of a token: once for all answers of a turn, and for each of them
-_PAGE = 7  # new tokens that take as long as it takes to draw the page of an answer, when it begins and when it ends
+_SHARED, _EACH = 5 / 6, 1 / 6  # of the time of a token: once for all answers of a turn, and for each of them
+_PAGE = 3  # new tokens that take as long as it takes to draw the page of an answer, when it begins and when it ends
+_OF_LAST = 0.3  # of what is known of the pace comes from the last turn: the machine may be busier now, or less
 _MOST_CHANGE = 3.0  # by what factor one turn may differ from the pace before; more is something else
 
 
@@ -30,7 +31,7 @@ class Pace:
     """Seconds of a turn for its `amount`, of one answer and of several; nan before any has ended.
 
     They are known apart: one answer is alone when a crowd begins to come, whose pages take more of the time then than
-    later. Half of what is known comes from the last turn, since the machine may be busier now, or less.
+    later.
     """
 
     alone: float = math.nan
@@ -42,7 +43,8 @@ class Pace:
             return self
         name, took = "alone" if len(turn) == 1 else "together", seconds / amount(turn)
         if not math.isnan(known := getattr(self, name)):
-            took = math.sqrt(known * min(max(took, known / _MOST_CHANGE), known * _MOST_CHANGE))
+            change = min(max(took / known, 1 / _MOST_CHANGE), _MOST_CHANGE)
+            took = known * change**_OF_LAST
         return replace(self, **{name: took})
 
     def of(self, turn: Sequence[Work]) -> float:

@@ -58,7 +58,7 @@ def test_one_answer_and_several_have_a_pace_each_and_until_it_is_known_that_of_t
 
 def test_the_pace_follows_a_machine_that_is_busy_now():
     pace = Pace().after([LONG], 10.0)
-    for _ in range(3):
+    for _ in range(6):
         pace = pace.after([LONG], 20.0)
     assert 18 < pace.of([LONG]) < 20
 
@@ -75,7 +75,7 @@ def test_neither_a_long_prompt_with_one_token_nor_one_slow_turn_makes_others_see
 def queue(monkeypatch):
     monkeypatch.setattr(waiting.time, "monotonic", lambda: NOW)
     pace = Pace(alone=0.5, together=1.0)
-    running = Place("a", 0, Job(LONG, tokens=3), begun=NOW - 5.0)
+    running = Place("a", 0, Job(LONG, tokens=6), begun=NOW - 5.0)
     return Queue(running=running, pace=pace)
 
 

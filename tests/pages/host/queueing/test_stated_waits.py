@@ -67,7 +67,7 @@ class Host:
             place.work.waited = self.clock.now - place.work.came
         first.begun, first.along, self.queue.running = self.clock.now, along, first
         steps = max(job.length for job in jobs)
-        self.took = (steps * (0.02 + 0.03 * len(jobs)) + 0.3 * len(jobs)) * self.rng.uniform(0.8, 1.25)
+        self.took = (steps * (0.1 + 0.025 * len(jobs)) + 0.3 * len(jobs)) * self.rng.uniform(0.8, 1.25)
         self.ends = self.clock.now + self.took
 
     def _end(self):
