@@ -109,7 +109,7 @@ def _log_to_stderr() -> None:
 def prepare(names: str, *, proxy_header: str = "", frames: str = "'none'") -> list[Middleware]:
     """Make this process a host under these names, separated by commas, and return the guard for `streamlit.App`."""
     os.environ[hosting.HOSTED_VARIABLE] = "1"  # jobs and pages read it
-    _leave_a_core()
+    leave_a_core()
     store().guarded = True
     _log_to_stderr()
     private_folder()  # deletes what a killed server left
@@ -122,7 +122,7 @@ def prepare(names: str, *, proxy_header: str = "", frames: str = "'none'") -> li
     return [Middleware(Guard, rules=rules)]
 
 
-def _leave_a_core() -> None:
+def leave_a_core() -> None:
     """Leave one core to the pages, unless the operator says how many threads a model has.
 
     With a thread on every core, each step of an answer waits for the core that draws a page.
