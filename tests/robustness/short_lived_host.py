@@ -19,6 +19,6 @@ def _clear_left(is_connected: Callable[[str], bool]) -> list[str]:
 
 
 if __name__ == "__main__":
-    hosting.LEFT_SECONDS, server.LOOK_SECONDS = SECONDS, SECONDS / 10
+    hosting.LEFT_SECONDS, server.LOOK_SECONDS = SECONDS, SECONDS
     server.clear_left = _clear_left
     server.main()

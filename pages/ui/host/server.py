@@ -39,6 +39,7 @@ METRICS_TOKEN = "RAUQ_METRICS_TOKEN"  # not an option, which other users of the 
 _STOP_SECONDS = 30.0  # that running answers have once the server is asked to stop
 _SHOWN_SECONDS = 1.0  # in which a page shows an answer that has ended
 _CLOSE_SECONDS = 5  # that connections have to close
+_ANSWER_SECONDS = 60  # that a browser has for a ping, which it sees once it has read the pages that were sent before
 
 
 def main() -> None:
@@ -60,6 +61,7 @@ def main() -> None:
         http=Connection,
         limit_concurrency=room_for_connections(),
         ws_max_size=LARGEST_MESSAGE,
+        ws_ping_timeout=_ANSWER_SECONDS,
         ws_per_message_deflate=False,
         proxy_headers=False,
         access_log=False,
@@ -107,6 +109,7 @@ def _log_to_stderr() -> None:
 def prepare(names: str, *, proxy_header: str = "", frames: str = "'none'") -> list[Middleware]:
     """Make this process a host under these names, separated by commas, and return the guard for `streamlit.App`."""
     os.environ[hosting.HOSTED_VARIABLE] = "1"  # jobs and pages read it
+    leave_a_core()
     store().guarded = True
     _log_to_stderr()
     private_folder()  # deletes what a killed server left
@@ -117,6 +120,14 @@ def prepare(names: str, *, proxy_header: str = "", frames: str = "'none'") -> li
         metrics_token=os.environ.get(METRICS_TOKEN, ""),
     )
     return [Middleware(Guard, rules=rules)]
+
+
+def leave_a_core() -> None:
+    """Leave one core to the pages, unless the operator says how many threads a model has.
+
+    With a thread on every core, each step of an answer waits for the core that draws a page.
+    """
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) - 1)))  # before torch is imported
 
 
 def set_options() -> None:

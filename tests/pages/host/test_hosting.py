@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 import rauq
 from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.manifest import MOST_EXAMPLES, MOST_SAMPLES
-from pages.ui.host import hosting, models, session_runs
+from pages.ui.host import hosting, models, server, session_runs
 from pages.ui.host.hosting import HOST, OWN, Limits, ModelChoice
 from pages.ui.host.request import Branch, Request, check_answer
 from pages.ui.host.store import store
@@ -50,6 +50,16 @@ def test_an_environment_variable_makes_the_app_a_host(value, hosted, monkeypatch
         monkeypatch.setenv(hosting.HOSTED_VARIABLE, value)
     assert hosting.is_hosted() is hosted
     assert hosting.limits() is (HOST if hosted else OWN)
+
+
+@pytest.mark.parametrize(("cores", "said", "threads"), [(2, "", "1"), (16, "", "15"), (1, "", "1"), (16, "4", "4")])
+def test_a_model_leaves_one_core_to_the_pages_unless_the_operator_says_otherwise(cores, said, threads, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", said)  # restored after the test
+    monkeypatch.setattr(server.os, "cpu_count", lambda: cores)
+    if not said:
+        monkeypatch.delenv("OMP_NUM_THREADS")
+    server.leave_a_core()
+    assert os.environ["OMP_NUM_THREADS"] == threads
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 MOST_SECONDS = 120.0  # an answer that would wait longer is refused
 LEAST_TOKENS = 8  # of a turn that tells the pace: of fewer, most of the time is something else
-_START = 8  # new tokens that take as long as what a turn begins and ends with
+_START = 1  # new tokens that take as long as what a turn begins with
 _CHARACTERS = 80  # of a prompt, which take about as long as one new token
-_TOGETHER = 3.5  # times as long as one answer, for two to eight that are answered together
+_SHARED, _EACH = 5 / 6, 1 / 6  # of the time of a token: once for all answers of a turn, and for each of them
+_PAGE = 3  # new tokens that take as long as it takes to draw the page of an answer, when it begins and when it ends
+_OF_LAST = 0.3  # of what is known of the pace comes from the last turn: the machine may be busier now, or less
 _MOST_CHANGE = 3.0  # by what factor one turn may differ from the pace before; more is something else
 
 
@@ -23,16 +25,13 @@ class Work(NamedTuple):
     tokens: int = 1
     characters: int = 0
 
-    def amount(self, tokens: float) -> float:
-        """How much it is once so many tokens of it are there, in new tokens."""
-        return _START + tokens + self.characters / _CHARACTERS
-
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """Seconds of a turn for each new token, of one answer and of several; nan before any has ended.
+    """Seconds of a turn for its `amount`, of one answer and of several; nan before any has ended.
 
-    Half of what is known comes from the last turn, since the machine may be busier now, or less.
+    They are known apart: one answer is alone when a crowd begins to come, whose pages take more of the time then than
+    later.
     """
 
     alone: float = math.nan
@@ -44,19 +43,23 @@ class Pace:
             return self
         name, took = "alone" if len(turn) == 1 else "together", seconds / amount(turn)
         if not math.isnan(known := getattr(self, name)):
-            took = math.sqrt(known * min(max(took, known / _MOST_CHANGE), known * _MOST_CHANGE))
+            change = min(max(took / known, 1 / _MOST_CHANGE), _MOST_CHANGE)
+            took = known * change**_OF_LAST
         return replace(self, **{name: took})
 
     def of(self, turn: Sequence[Work]) -> float:
         """Return the seconds that a turn will take, nan before any has ended."""
-        alone = self.together / _TOGETHER if math.isnan(self.alone) else self.alone
-        together = self.alone * _TOGETHER if math.isnan(self.together) else self.together
-        return (alone if len(turn) == 1 else together) * amount(turn)
+        known, other = (self.alone, self.together) if len(turn) == 1 else (self.together, self.alone)
+        return (other if math.isnan(known) else known) * amount(turn)
 
 
 def amount(turn: Sequence[Work], tokens: float | None = None) -> float:
-    """How much a turn is, or was once so many tokens were there: all its answers are as long as the longest."""
-    return max(work.amount(work.tokens if tokens is None else tokens) for work in turn)
+    """How much a turn is, or was once so many tokens were there, in new tokens of one answer.
+
+    All its answers are as long as the longest.
+    """
+    steps = max((work.tokens if tokens is None else tokens) + work.characters / _CHARACTERS for work in turn)
+    return (_START + steps) * (_SHARED + _EACH * len(turn)) + _PAGE * len(turn)
 
 
 def turns(line: Sequence[Work], *, most: int) -> list[list[int]]:
@@ -70,8 +73,8 @@ def turns(line: Sequence[Work], *, most: int) -> list[list[int]]:
     return found
 
 
-def seconds_before(place: int, line: Sequence[Work], pace: Pace, *, most: int) -> float:
-    """Return the seconds until the turn that answers this place in line; nan where no pace is known."""
+def seconds_before(place: int, line: Sequence[Work], pace: Pace, *, most: int) -> list[float]:
+    """Return the seconds of each turn before the one that answers this place in line; nan where no pace is known."""
     planned = turns(line, most=most)
     own = next(number for number, turn in enumerate(planned) if place in turn)
-    return sum((pace.of([line[one] for one in turn]) for turn in planned[:own]), 0.0) if own else 0.0
+    return [pace.of([line[one] for one in turn]) for turn in planned[:own]]

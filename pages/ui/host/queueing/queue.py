@@ -14,6 +14,7 @@ from pages.ui.host.queueing.pace import Pace
 from rauq.errors import Stopped
 
 _POLL_SECONDS = 0.1  # seconds between checks whether a waiting job was stopped
+_POLLS = 50.0  # a second, of all waiting jobs: each takes the interpreter from the one that generates
 
 
 @dataclass(eq=False)
@@ -73,7 +74,7 @@ class Queue:
         try:
             with self.moved:
                 while not place.taken and not cancel.is_set() and not self._is_next(place):
-                    self.moved.wait(_POLL_SECONDS)
+                    self.moved.wait(max(_POLL_SECONDS, len(self.waiting) / _POLLS))
                 if not place.taken:
                     raise_if_stopped(cancel)
                     self._start(place)

@@ -1,11 +1,13 @@
-"""For how long a job in a queue will still wait, by the pace of the turns before, and of the one that is running."""
+"""For how long a job in a queue will still wait, by the pace of the turns before, and how far the running one is."""
 
 import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from pages.ui.host.queueing.pace import LEAST_TOKENS, Pace, Work, amount, seconds_before
+from pages.ui.host.queueing.pace import LEAST_TOKENS, Work, amount, seconds_before
 from pages.ui.host.queueing.queue import Place, Queue
+
+_MOST_LATE = 0.5  # of the seconds of the next turn, which is late because the running one is
 
 
 class Waiting(Protocol):
@@ -20,24 +22,28 @@ class Waiting(Protocol):
 
 def seconds_until(job: Waiting, queue: Queue, line: Sequence[Place], *, most: int) -> float:
     """Return the seconds until a job in line has its turn, of at most so many jobs; nan if no pace is known."""
-    left, pace = _running(queue)
     place = [one.work for one in line].index(job)
-    return left + seconds_before(place, [_work_of(one) for one in line], pace, most=most)
+    left, late = _running(queue)
+    before = seconds_before(place, [_work_of(one) for one in line], queue.pace, most=most)
+    return left + sum(before) + (min(late, _MOST_LATE * before[0]) if before else 0.0)
 
 
-def _running(queue: Queue) -> tuple[float, Pace]:
-    """Return the seconds that the running turn will still take, and the pace with what it tells so far."""
+def _running(queue: Queue) -> tuple[float, float]:
+    """Return the seconds that the running turn will still take, and how many more it takes than was expected.
+
+    The next turn will be late too, but not those after it: what makes a turn slow, such as a crowd whose pages are
+    drawn, is over before they begin.
+    """
     if (running := queue.running) is None:
-        return 0.0, queue.pace
+        return 0.0, 0.0
     together = (running, *running.along)
     turn = [_work_of(place) for place in together]
     done = max(len(place.work.pieces) if place.work is not None else 0 for place in together)
-    took = time.monotonic() - running.begun
+    took, expected = time.monotonic() - running.begun, queue.pace.of(turn)
     whole = took * amount(turn) / amount(turn, done)  # if it goes on as it began
-    expected = queue.pace.of(turn)
     if done >= LEAST_TOKENS or whole > expected:
-        return max(0.0, whole - took), queue.pace.after(turn, whole)
-    return expected - took, queue.pace
+        return max(0.0, whole - took), max(0.0, whole - expected)
+    return expected - took, 0.0
 
 
 def _work_of(place: Place) -> Work:

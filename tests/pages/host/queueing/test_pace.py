@@ -37,28 +37,28 @@ def test_turns_are_those_that_the_queue_will_give(line, expected):
 def test_the_wait_is_the_sum_of_the_turns_before():
     pace = Pace(alone=0.5, together=2.0)
     line = [SHORT, LONG, SHORT, SHORT, ALONE, SHORT]
-    before = [seconds_before(place, line, pace, most=3) for place in range(len(line))]
+    before = [sum(seconds_before(place, line, pace, most=3)) for place in range(len(line))]
     first, second, third = 2 * amount([SHORT] * 3), 0.5 * amount([LONG]), 0.5 * amount([ALONE])
     assert before == [0, first, 0, 0, first + second, first + second + third]
 
 
 def test_without_an_ended_turn_only_the_first_wait_is_known():
     line = [SHORT, ALONE]
-    assert seconds_before(0, line, Pace(), most=8) == 0
-    assert math.isnan(seconds_before(1, line, Pace(), most=8))
+    assert seconds_before(0, line, Pace(), most=8) == []
+    assert math.isnan(sum(seconds_before(1, line, Pace(), most=8)))
 
 
 def test_one_answer_and_several_have_a_pace_each_and_until_it_is_known_that_of_the_other():
     alone, together = Pace().after([LONG], 52.0), Pace().after([LONG] * 8, 182.0)
-    assert alone.of([LONG] * 2) == alone.of([LONG] * 8) == pytest.approx(182.0)
-    assert together.of([LONG]) == pytest.approx(52.0)
+    assert alone.of([LONG] * 8) == pytest.approx(52.0 * amount([LONG] * 8) / amount([LONG]))
+    assert together.of([LONG]) == pytest.approx(182.0 * amount([LONG]) / amount([LONG] * 8))
     both = alone.after([LONG] * 3, 100.0)
-    assert [both.of([LONG]), both.of([LONG] * 5)] == pytest.approx([52.0, 100.0])
+    assert [both.of([LONG]), both.of([LONG] * 3)] == pytest.approx([52.0, 100.0])
 
 
 def test_the_pace_follows_a_machine_that_is_busy_now():
     pace = Pace().after([LONG], 10.0)
-    for _ in range(3):
+    for _ in range(6):
         pace = pace.after([LONG], 20.0)
     assert 18 < pace.of([LONG]) < 20
 
@@ -75,7 +75,7 @@ def test_neither_a_long_prompt_with_one_token_nor_one_slow_turn_makes_others_see
 def queue(monkeypatch):
     monkeypatch.setattr(waiting.time, "monotonic", lambda: NOW)
     pace = Pace(alone=0.5, together=1.0)
-    running = Place("a", 0, Job(LONG, tokens=3), begun=NOW - 5.0)
+    running = Place("a", 0, Job(LONG, tokens=6), begun=NOW - 5.0)
     return Queue(running=running, pace=pace)
 
 
@@ -87,11 +87,12 @@ def test_the_running_turn_takes_as_long_as_the_pace_says(queue):
     assert until(queue, Job(SHORT)) == 0.5 * amount([LONG]) - 5.0
 
 
-def test_once_it_has_some_tokens_it_takes_as_long_as_it_did_so_far_and_so_do_the_next_ones(queue):
+def test_once_it_has_some_tokens_it_takes_as_long_as_it_did_so_far_and_the_next_ones_as_usual(queue):
     queue.running.work.pieces = ["a"] * 42
-    assert until(queue, Job(SHORT)) == pytest.approx(0.1 * amount([LONG]) - 5.0)
+    left = 5.0 * amount([LONG]) / amount([LONG], 42) - 5.0
+    assert until(queue, Job(SHORT)) == pytest.approx(left)
     queue.waiting.append(Place("a", 0, Job(ALONE)))
-    assert until(queue, Job(SHORT)) < 0.1 * amount([LONG]) - 5.0 + 0.5 * amount([ALONE])
+    assert until(queue, Job(SHORT)) == pytest.approx(left + 0.5 * amount([ALONE]))
 
 
 def test_one_that_is_slower_than_the_pace_is_not_said_to_be_about_to_end(queue):
@@ -99,6 +100,13 @@ def test_one_that_is_slower_than_the_pace_is_not_said_to_be_about_to_end(queue):
     assert until(queue, Job(SHORT)) > 10_000
 
 
+def test_where_it_is_late_the_next_one_is_too_but_none_after_it(queue):
+    queue.running.begun = NOW - 300.0
+    left = until(queue, Job(SHORT))
+    queue.waiting = [Place(visitor, 0, Job(ALONE)) for visitor in "cde"]
+    assert until(queue, Job(SHORT)) == pytest.approx(left + 3.5 * 0.5 * amount([ALONE]))
+
+
 def test_with_a_batch_the_longest_answer_counts(queue):
     queue.running.along = [Place("c", 0, Job(LONG, tokens=92))]
-    assert until(queue, Job(SHORT)) == pytest.approx(0.05 * amount([LONG]) - 5.0)
+    assert until(queue, Job(SHORT)) == pytest.approx(5.0 * amount([LONG] * 2) / amount([LONG] * 2, 92) - 5.0)
