@@ -339,7 +339,9 @@ def _delete(name: str) -> None:
 
 
 _WHAT = "A run holds a model's answers to a data set, with attention and uncertainty, on this machine."
-_LEADS = "The page Answer sets draws the paper's figures from a run; Methods compares how well methods rank its answers."
+_LEADS = (
+    "The page Answer sets draws the paper's figures from a run; Methods compares how well methods rank its answers."
+)
 _HOSTED = "Only you see your runs here, and only while this page is open. Export the runs you want to keep."
 
 

@@ -16,7 +16,6 @@ from pages.ui.runs.new_run import open_form
 from rauq.labels import running
 
 
-
 class _Step(NamedTuple):
     name: str
     about: str
