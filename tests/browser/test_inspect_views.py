@@ -25,7 +25,7 @@ PLACES = {
     "the tracks": "canvas.tracks",
     "a chart": "canvas.confidence",
     "blank space between the views": ".panels",
-    "the sentence": ".finding summary",
+    "the sentence": ".detail",
     "a row of the table": ".heads tbody tr",
 }
 
@@ -34,6 +34,7 @@ PLACES = {
 def unknown_place(shared_page, server):
     shared_page.goto(f"{server}/?example=unknown-place")
     rested(shared_page)
+    shared_page.locator(".finding summary").click()
     return shared_page
 
 
