@@ -309,7 +309,7 @@ def compare_answers(run: Run, request: Request, answers: Sequence[LigAnswer]) ->
         rank_correlation=spearman(columns[LIG], columns["rauq_same_layers"]),
         completeness=_completeness(answers),
         cost=Cost(
-            generation=generation_seconds(run),
+            generation=generation_seconds(run.folder),
             rauq=_mean([answer.rauq_seconds for answer in answers]),
             attribution=_mean([answer.seconds for answer in answers]),
         ),

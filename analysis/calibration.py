@@ -95,20 +95,26 @@ def share_in_words(calibration: Calibration, score: float, *, written: bool = Fa
 
     `written`: of answers that were written in pairs, a right and a wrong one, which is said in words.
     """
+    near, how = share_halves(calibration, score, written=written)
+    return f"{near}, {how[:1].lower()}{how[1:]}" if how else near
+
+
+def share_halves(calibration: Calibration, score: float, *, written: bool = False) -> tuple[str, str]:
+    """The two halves of `share_in_words`: the share with its interval, for a line, and how it was found."""
     if not calibration.n:
-        return ""
+        return "", ""
     base, count = f"{_percent(calibration.base)} %", f"{calibration.n:,}"
     if calibration.reason:
-        return f"{base} of all {count} are correct; the share near this score is unknown: {calibration.reason}."
+        return f"{base} of all {count} are correct; the share near this score is unknown: {calibration.reason}.", ""
     share, low, high = map(_percent, share_at(calibration, score))
     beyond = not calibration.scores[0] <= score <= calibration.scores[-1]
     where = "At the nearest score of the reference" if beyond else "Near this score"
     if written and math.isclose(calibration.base, 0.5, abs_tol=_EVEN):
         near = f"{where[0].lower()}{where[1:]}, {share} % are right (95 % interval {low} to {high})"
-        return f"Where as many written answers are right as wrong: {near}, by a curve fitted to all {count}."
+        return f"Where as many written answers are right as wrong: {near}", f"By a curve fitted to all {count}."
     return (
-        f"{where}, {share} % of answers are correct (95 % interval {low} to {high}), by a curve fitted to all {count}, "
-        f"of which {base} are correct."
+        f"{where}, {share} % are correct (95 % interval {low} to {high})",
+        f"By a curve fitted to all {count}, of which {base} are correct.",
     )
 
 

@@ -193,7 +193,7 @@ def _answer(page: Page, day: str) -> float:
     wait_until_idle(page)
     start = time.perf_counter()
     page.get_by_role("button", name="Generate").click()
-    page.locator(".views:not(.live) .source", has_text=day).wait_for()
+    page.locator(".views:not(.live) .source", has_text=day).wait_for(state="attached")  # it is folded
     page.locator(".views:not(.live) .token.collapse").wait_for()
     seconds = time.perf_counter() - start
     wait_until_idle(page)

@@ -7,6 +7,7 @@ from pages.ui.runs import query
 from pages.ui.runs.from_clients import from_clients, tabs
 from pages.ui.runs.listing import empty_state, head, run_list
 from pages.ui.runs.new_run import new_run, problem
+from pages.ui.runs.next_steps import next_steps
 from pages.ui.shared import state, url_state
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import show_error
@@ -32,5 +33,6 @@ else:
         run_list(runs, query.chosen([run.name for run in runs]))
     else:
         empty_state()
+    next_steps(runs)
 state.show_notices()
 url_state.remember(query.PAGE)

@@ -60,7 +60,7 @@ def rank_in_words(found: Standing, *, written: bool = False) -> str:
 
     `written`: it ranks among answers that the model read, and did not write.
     """
-    of = "written answers that this model read" if written else "answers of this model"
+    of = "written answers that this model read" if written else "answers"
     side = "uncertain" if found.percentile >= 50 else "confident"
     percent = max(found.percentile, 100 - found.percentile)
     if percent == 100:

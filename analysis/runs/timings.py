@@ -134,9 +134,9 @@ class Cost:
     alone: Alone | None = None
 
 
-def generation_seconds(run: Run) -> float:
-    """Seconds that one answer took, the inputs of its methods included; nan where no time is known."""
-    return _each(tuple(summed(read_timings(run.folder))), "generate")
+def generation_seconds(folder: Path) -> float:
+    """Seconds that one answer of a run took, the inputs of its methods included; nan where no time is known."""
+    return _each(tuple(summed(read_timings(folder))), "generate")
 
 
 def costs(run: Run) -> tuple[Cost, ...]:

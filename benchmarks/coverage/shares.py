@@ -1,4 +1,4 @@
-"""Coverage of "near this score, X % of answers are correct", and what is said of weak points without an effect."""
+"""Coverage of "near this score, X % are correct", and what is said of weak points without an effect."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -115,10 +115,10 @@ def test_words_say_what_the_share_is_and_what_is_beyond_the_reference():
     got = calibrate(uncertainties, np.array(scores.correct, dtype=float), clusters=np.array(scores.clusters))
     share, low, high = (f"{100 * part:.0f}" for part in share_at(got, float(np.median(uncertainties))))
     assert share_in_words(got, float(np.median(uncertainties))) == (
-        f"Near this score, {share} % of answers are correct (95 % interval {low} to {high}), by a curve fitted to all "
+        f"Near this score, {share} % are correct (95 % interval {low} to {high}), by a curve fitted to all "
         "798, of which 24 % are correct."
     )
-    assert share_in_words(got, 1e3).startswith("At the nearest score of the reference, 0 % of answers are correct")
+    assert share_in_words(got, 1e3).startswith("At the nearest score of the reference, 0 % are correct")
 
 
 def test_a_quality_between_is_refused():

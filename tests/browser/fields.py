@@ -11,7 +11,7 @@ from pathlib import Path
 from playwright.sync_api import expect
 
 from benchmarks.support.browser import open_drawer, open_list, wait_until_idle
-from tests.browser.inspecting import rested
+from tests.browser.inspecting import answered, rested
 from tests.traces import trace_of_text
 
 ROOT = Path(__file__).parents[2]
@@ -185,7 +185,7 @@ def try_behind_choices(page, server, tried, opened, folder):
     open_drawer(page, "more")
     page.get_by_text("Open a saved trace").click()
     page.locator("input[type=file]").set_input_files(answer)
-    expect(page.locator(".source", has_text="made-up")).to_be_visible()
+    expect(answered(page, "made-up")).to_be_visible()
     page.keyboard.press("Escape")
     rested(page)
     try_new(page, tried)

@@ -16,11 +16,14 @@ def ask(page, address, prompt=PROMPT):
     rested(page)
     enter(page.get_by_label("Prompt"), prompt)
     page.get_by_role("button", name="Generate").click()
-    expect(
-        page.locator(".source", has_text="Gliwice")
-    ).to_be_visible()  # not the recorded answer that the page opens on
+    expect(answered(page, "Gliwice")).to_be_visible()  # not the recorded answer that the page opens on
     expect(page.locator(".token.collapse")).to_have_count(1)
     rested(page)
+
+
+def answered(page, said):
+    """The views of the complete answer whose source says this; the source itself is folded."""
+    return page.locator(".views:not(.live)", has=page.locator(".source", has_text=said))
 
 
 def open_trace(page, server, trace, folder):
@@ -30,7 +33,7 @@ def open_trace(page, server, trace, folder):
     open_drawer(page, "more")
     page.get_by_text("Open a saved trace").click()
     page.locator("input[type=file]").set_input_files(folder / "answer.safetensors")
-    expect(page.locator(".source", has_text=trace.model)).to_be_visible()
+    expect(answered(page, trace.model)).to_be_visible()
     page.keyboard.press("Escape")
     rested(page)
 

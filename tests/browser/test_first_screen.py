@@ -12,7 +12,7 @@ from benchmarks.support.random_trace import random_trace
 from pages.ui.shared import url_state
 from rauq.recorded.answers import find_recorded
 from rauq.scoring import report
-from tests.browser.inspecting import open_trace, rested
+from tests.browser.inspecting import answered, open_trace, rested
 from tests.browser.typing import enter
 
 PIXELS = """(canvas) => [...canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data].join()"""
@@ -52,7 +52,7 @@ def test_a_correct_answer_is_typed_and_the_verdict_overruled(page, server):
     rested(page)
     enter(page.get_by_label("Prompt"), "Q: Where is Lima?\nA:")
     page.get_by_role("button", name="Generate").click()
-    expect(page.locator(".source", has_text="Where is Lima")).to_be_visible()
+    expect(answered(page, "Where is Lima")).to_be_visible()
     rested(page)
     badge = page.locator(".verdict .badge")
     expect(badge).to_have_text("Correct or not?")
@@ -73,8 +73,9 @@ def test_another_head_moves_the_whole_picture_and_one_click_leads_back(page, ser
     score = rauq.score(find_recorded("canberra").trace())
     gives = f"layer {score.layer}, head {score.heads[score.layers.index(score.layer)]}"
     shown = page.locator(".shown-what")
-    expect(shown).to_have_text(f"L{gives[1:]}, which gives the score")
+    expect(shown).to_have_text(f"L{gives[1:]} gives the score")
     expect(page.locator(".finding .detail")).to_contain_text(f"The score comes from {gives}.")
+    page.get_by_text("About this number").click()
     page.get_by_role("button", name="which separates answers best of the selected heads").click()
     expect(shown).to_have_text(
         re.compile(r"^Layer 20, head 1, which separates answers best of the selected heads .*: not the one that gives")
@@ -87,13 +88,14 @@ def test_another_head_moves_the_whole_picture_and_one_click_leads_back(page, ser
     tip = page.locator(".tip").inner_text()
     assert set(re.findall(r"layer (\d+), head (\d+)", tip)) == {("20", "1")}
     page.get_by_role("button", name="which gives the score").click()
-    expect(shown).to_have_text(f"L{gives[1:]}, which gives the score")
+    expect(shown).to_have_text(f"L{gives[1:]} gives the score")
     expect(page.locator(".finding .detail")).to_contain_text(f"The score comes from {gives}.")
     expect(page.locator(".auc-caption")).to_contain_text("The head that separates best, layer 19 head 3")
     little_attention_offers_settings_under_which_it_counts(page)
 
 
 def little_attention_offers_settings_under_which_it_counts(page):
+    page.locator(".finding summary").click()
     page.get_by_role("button", name="Try alpha 0.5").click()
     expect(page.locator(".st-key-scoring button").first).to_have_text(re.compile("Scoring: alpha 0.5"))
     expect(page).to_have_url(re.compile("alpha=0.5"))

@@ -11,7 +11,7 @@ import rauq
 from benchmarks.support.browser import open_drawer
 from benchmarks.support.server import serving
 from rauq.recorded.answers import find_recorded
-from tests.browser.inspecting import PROMPT, ask, click_cell, expect_selected, rested
+from tests.browser.inspecting import PROMPT, answered, ask, click_cell, expect_selected, rested
 from tests.browser.typing import enter
 from tests.traces import as_lig
 
@@ -27,7 +27,7 @@ def test_a_link_works_on_a_server_that_has_never_run_the_app(page, cold_server):
     page.goto(f"{cold_server}/inspect?example=known-words&layer=1&head=3&alpha=0.5")
     rested(page)
     expect(page).to_have_title("RAUQ")
-    expect(page.locator(".source", has_text="Every word of the sentence was common")).to_be_visible()
+    expect(answered(page, "Every word of the sentence was common")).to_be_visible()
     expect(page.locator(".st-key-scoring button").first).to_have_text(re.compile("Scoring: alpha 0.5"))
     expect_selected(page, 1, 3)
     expect(page).to_have_url(re.compile(r"/inspect\?example=known-words&layer=1&head=3&alpha=0.5$"))
@@ -237,7 +237,7 @@ def test_a_trace_of_attributions_says_so_in_every_view(page, server, tmp_path):
     open_drawer(page, "more")
     page.get_by_text("Open a saved trace").click()
     page.locator("input[type=file]").set_input_files(tmp_path / "lig.safetensors")
-    expect(page.locator(".source", has_text="The weights are LIG attributions, not attention")).to_be_visible()
+    expect(answered(page, "The weights are LIG attributions, not attention")).to_be_visible()
     rested(page)
     expect(page.get_by_role("button", name="LIG", exact=True)).to_be_visible()
     expect(page.locator(".token-caption")).to_contain_text("LIG to the previous token")

@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import expect
 
 from benchmarks.support.browser import open_drawer
-from tests.browser.inspecting import rested
+from tests.browser.inspecting import answered, rested
 from tests.browser.typing import enter
 from tests.hostile import hostile_trace
 
@@ -22,7 +22,7 @@ def test_hostile_input_is_drawn_as_text(page, server):
     enter(page.get_by_role("textbox", name="Answer to score"), HOSTILE)
     enter(page.get_by_label("Prompt"), f"Q:{HOSTILE}\nA:")
     page.get_by_role("button", name="Score answer").click()
-    expect(page.locator(".source", has_text="as given")).to_be_visible()
+    expect(answered(page, "as given")).to_be_visible()
     rested(page)
     assert page.locator(".strip").evaluate("strip => strip.textContent") == HOSTILE
     expect(page.locator(".shown-what")).to_contain_text("which the score does not use")
@@ -76,5 +76,5 @@ def test_two_people_at_once_do_not_mix(page, server):
         for who in (page, other):
             who.get_by_role("button", name="Generate").click()
         for who, country in ((page, "Peru"), (other, "Japan")):
-            expect(who.locator(".source", has_text=f"capital of {country}")).to_be_visible()
+            expect(answered(who, f"capital of {country}")).to_be_visible()
             expect(who.locator(".token.collapse")).to_have_count(1)

@@ -34,6 +34,7 @@ PLACES = {
 def unknown_place(shared_page, server):
     shared_page.goto(f"{server}/?example=unknown-place")
     rested(shared_page)
+    shared_page.locator(".finding summary").click()
     return shared_page
 
 
@@ -209,7 +210,8 @@ def test_confidence_of_any_head_is_the_recurrence_of_the_library(opened):
 
 def test_the_colour_of_the_tokens_can_be_another(opened):
     underlined = opened.locator(".word.underlined")
-    expect(opened.locator(".legend .key")).to_have_text(re.compile("one in five tokens of the reference"))
+    expect(opened.locator(".legend .key")).to_have_text(re.compile(r"^Underlined: beyond \d\.\d\d$"))
+    expect(opened.locator(".number .limit")).to_have_text(re.compile("one in five tokens of the reference"))
     assert underlined.count() > 0
     before = opened.get_by_label("Colour of the tokens").input_value()
     opened.get_by_label("Colour of the tokens").select_option("probability")
@@ -223,4 +225,4 @@ def test_the_colour_of_the_tokens_can_be_another(opened):
     assert len(drawn) > 5
     np.testing.assert_allclose([drawn[index] for index in drawn], 1 - probability[list(drawn)], atol=1e-5)
     opened.get_by_label("Colour of the tokens").select_option(before)
-    expect(opened.locator(".legend .key")).to_have_text(re.compile("one in five tokens of the reference"))
+    expect(opened.locator(".legend .key")).to_have_text(re.compile("Underlined: beyond"))

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from benchmarks.support.browser import open_drawer
 from benchmarks.support.server import started
-from tests.browser.inspecting import ENDLESS, rested
+from tests.browser.inspecting import ENDLESS, answered, rested
 from tests.browser.typing import enter
 
 WATCH = Path(__file__).with_name("watching.js").read_text(encoding="utf-8")
@@ -48,7 +48,7 @@ def watched_page(page, slow_server):
     enter(page.get_by_label("Prompt"), ENDLESS)
     page.evaluate(WATCH)
     page.get_by_label("Prompt").press("Control+Enter")
-    expect(page.locator(".source", has_text=ENDLESS)).to_be_visible()
+    expect(answered(page, ENDLESS)).to_be_visible()
     return page
 
 

@@ -23,7 +23,7 @@ def test_a_setting_is_compared_with_the_run_and_the_drawer_changes_what_the_firs
     expect(about(page)).to_contain_text("the table that came with the app")
     page.goto(f"{server}/inspect?example=canberra&alpha=0.5")
     expect(about(page)).to_contain_text("the run smollm2-facts")
-    expect(page.locator(".judged .rank")).to_contain_text("of 798 answers of this model")
+    expect(page.locator(".judged .rank")).to_contain_text("of 798 answers")
 
     page.goto(f"{server}/inspect?example=canberra&reference=smollm2-facts")
     expect(about(page)).to_contain_text("the run smollm2-facts")

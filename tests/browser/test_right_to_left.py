@@ -11,7 +11,7 @@ import rauq
 from analysis.exports.html_report import html_report
 from benchmarks.support.browser import open_drawer
 from tests.browser.comparing import settled
-from tests.browser.inspecting import rested
+from tests.browser.inspecting import answered, rested
 from tests.traces import trace_of_text
 
 CHARACTERS = Path(__file__).with_name("reading.js").read_text(encoding="utf-8")
@@ -47,7 +47,7 @@ def opened(page, server, tmp_path):
         open_drawer(page, "more")
         page.get_by_text("Open a saved trace").click()
         page.locator("input[type=file]").set_input_files(file)
-        expect(page.locator(".source", has_text="made-up")).to_be_visible()
+        expect(answered(page, "made-up")).to_be_visible()
         page.keyboard.press("Escape")
         rested(page)
 

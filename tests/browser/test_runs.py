@@ -37,7 +37,7 @@ def test_a_reference_is_made_from_the_drawer_and_then_follows_the_settings(page,
     page.get_by_role("button", name="Start", exact=True).click()
     expect(page.get_by_text("It becomes the reference of this model.")).to_be_visible()
     expect(about(page)).to_contain_text("Reference: the run atlas-atlas, answers of atlas to the data set atlas.")
-    expect(page.locator(".judged .rank")).to_contain_text("20 answers of this model")
+    expect(page.locator(".judged .rank")).to_contain_text("20 answers")
     expect(page.get_by_text("It becomes the reference of this model.")).to_have_count(0)
 
 

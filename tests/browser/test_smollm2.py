@@ -13,6 +13,7 @@ from rauq.checkpoints.loading import find_checkpoint
 from rauq.checkpoints.named import find_named
 from rauq.checkpoints.store import PLACE_VARIABLE
 from tests.browser.comparing import cells, open_compare, open_fields, settled
+from tests.browser.inspecting import answered
 from tests.browser.typing import enter
 
 
@@ -51,7 +52,7 @@ def test_a_question_to_smollm2_is_answered_and_drawn(page, server):
     page.locator(".st-key-run button").click()
     expect(page.locator(".token", has_text="John")).to_be_visible()
     expect(page.locator(".token.collapse")).to_have_count(1)
-    expect(page.locator(".source", has_text="smollm2")).to_be_visible()
+    expect(answered(page, "smollm2")).to_be_visible()
 
 
 # How far to the right the curve of confidence is drawn, in canvas pixels: the colour of its line is there only.
@@ -82,7 +83,7 @@ def test_an_answer_being_generated_has_colours_and_a_curve_that_grow(page, serve
     assert min(levels) >= 0
     assert max(levels) > 0.2
     page.locator(".st-key-stop button").click()
-    expect(page.locator(".views:not(.live) .source", has_text="stopped by you")).to_be_visible()
+    expect(answered(page, "stopped by you")).to_be_visible()
 
 
 def test_stop_keeps_the_partial_branch(page, server):

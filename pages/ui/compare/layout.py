@@ -194,7 +194,7 @@ def _curves(
 ) -> None:
     a, b = (answer.trace for answer in pair)
     places = [place for place, (own, _) in enumerate(columns) if own is not None and own == token]
-    st.header("Confidence and collapse of both answers", anchor=False)
+    st.header("Confidence and collapse", anchor=False)
     figure_export.draw(
         overlay(
             columns,

@@ -1,19 +1,19 @@
 """Records of what was measured: the claims that matter, the chosen record of a list in full, and what is not measured.
 
-The claims are the first view of Evidence: each is the finding of a record, with a link to its view.
+The claims are the first view of Evidence: each is a sentence to quote, with a link to the record behind it.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import pandas as pd
 import streamlit as st
 
 from analysis.evidence import sentences
+from analysis.evidence.claims import CLAIMS, Claim, quote_of
 from analysis.evidence.figures import drawing
 from analysis.evidence.record import SUBJECTS, Record, Subject, missing, of_subjects, shown
 from analysis.exports.tables import Table
-from pages.ui.evidence.query import Asked, View
+from pages.ui.evidence.query import Asked
 from pages.ui.shared.errors import printable
 from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.run_views.page import chart, choice
@@ -23,6 +23,7 @@ from pages.ui.shared.words import explained
 
 _LETTER, _TEXT_LETTER, _PADDING = 8, 6, 24  # pixels
 _WIDEST = 420  # pixels
+_NUMBER_WIDTH = 140  # pixels: of the number that a claim begins with
 
 
 def show_records(subjects: Sequence[Subject], asked: Asked, kept: Mapping[str, Record]) -> None:
@@ -97,45 +98,31 @@ def _lines(texts: Sequence[str]) -> None:
         st.text(printable("\n".join(texts)))
 
 
-class Claim(NamedTuple):
-    """What is claimed in a few words, the record whose finding is the claim, and the view that shows it."""
-
-    topic: str
-    record: str
-    view: View
-    link: str
-
-
-CLAIMS = (
-    Claim("Ranking", "real_models", "results", "Real models"),
-    Claim("Exactness", "models", "models", "Exact capture"),
-    Claim("Agreement with the reference", "reference", "reference", "Reference"),
-    Claim("Cost", "overhead", "speed", "Speed"),
-    Claim("Robustness", "fuzz", "robustness", "Robustness"),
+_ABOUT = (
+    "Each sentence is counted from a measurement; brackets are 95 % intervals. Its view shows the finding in full, the "
+    "numbers, the bounds and the command that makes them."
 )
 
 
 def claims(kept: Mapping[str, Record]) -> None:
-    """Draw the claims, each with the verdicts on its bounds, and list those without a record."""
-    headline("What was measured, in five claims")
+    """Draw the claims, each with the bounds that it does not meet, and list those without a record."""
+    st.header("Five measured claims", anchor=False, help=_ABOUT)
     for claim in CLAIMS:
         if (record := kept.get(claim.record)) is not None:
             _claim(claim, record)
     absent = {claim.record for claim in CLAIMS} - set(kept)
     not_measured([subject for subject in SUBJECTS if subject.id in absent])
-    st.caption(
-        "Each sentence is the result of a measurement. Its view shows the numbers, the bounds and the command that "
-        "makes them."
-    )
 
 
 def _claim(claim: Claim, record: Record) -> None:
-    with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        with st.container(gap=None):
-            verdicts = sentences.verdict_counts(record.bounds)
-            topic = f"{claim.topic}. {verdicts}" if verdicts else claim.topic
-            st.caption(topic, help=explained(record.finding))
-            st.text(printable(record.finding))
+    said = quote_of(claim, record)
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"quote-{claim.record}"):
+        if said.number:
+            st.text(said.number, width=_NUMBER_WIDTH)
+        with st.container(gap=None, width="stretch"):
+            st.text(printable(said.rest), help=explained(record.finding))
+            if record.verdict != "met":
+                st.caption(sentences.verdict_counts(record.bounds))
         # a link to the page that is shown would leave the URL as it is
         st.button(
             claim.link,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from analysis.calibration import Calibration, calibrate, share_in_words
+from analysis.calibration import Calibration, calibrate, share_halves
 from analysis.figures import outcomes
 from analysis.one_answer.likeness import why_unlike
 from analysis.one_answer.standing import rank_in_words, standing, worth_in_words
@@ -296,9 +296,11 @@ def _standing(trace: Trace, score: Score, reference: Reference) -> dict[str, Any
     found = standing(score.uncertainty, np.array(scores.uncertainties), np.array(scores.correct))
     if found is None:
         return {"reason": UNDEFINED}
+    near, how = _near(trace, score, scores)
     return {
         "rank": rank_in_words(found, written=scores.written),
-        "nearest": share_near(trace, score, scores),
+        "nearest": near,
+        "how": how,
         "about": about_reference(score, scores, reference.name),
         "uncertainty": found.uncertainty,
         "edges": found.edges,
@@ -318,10 +320,16 @@ def share_near(trace: Trace, score: Score, scores: ReferenceScores) -> str:
 
     Why this is not said, where the answer is unlike those of the reference.
     """
+    return " ".join(filter(None, _near(trace, score, scores)))
+
+
+def _near(trace: Trace, score: Score, scores: ReferenceScores) -> tuple[str, str]:
+    """`share_near` in two halves: the line that stands first, and what stands behind it."""
     if unlike := why_unlike(trace, scores):
-        return unlike
-    near = share_in_words(calibration(scores), score.uncertainty, written=scores.written)
-    return " ".join(filter(None, (near, _unread(scores))))
+        return unlike, ""
+    near, how = share_halves(calibration(scores), score.uncertainty, written=scores.written)
+    said = near if near.endswith(".") or not near else f"{near}."
+    return said, " ".join(filter(None, (how, _unread(scores))))
 
 
 def _unread(scores: ReferenceScores) -> str:

@@ -38,6 +38,7 @@ _LONGEST_NAME, _LONGEST_REASON = 60, 200  # characters, where a run or a reason 
 _MOST_NAMES = 5  # of an answer, on each side
 _SET, _NOT_STORED = "set by you", "set by you, in this session only, since the run cannot store it"
 _OF_LINK = "set in the link"
+_RECORDED = "as recorded with this answer"
 _NO_TEXT = "not judged, since the answer has no text"
 _RULES: Mapping[str, str] = MappingProxyType(
     {
@@ -85,9 +86,7 @@ def known_verdict(name: str, trace: Trace, recorded: Recorded | None, linked: Ow
     if own.correct_answer:
         found = _by_typed(trace, own.correct_answer)
     elif recorded is not None:
-        found = Verdict(
-            verdict=recorded.verdict, correct_answer=recorded.correct_answer, source="as recorded with this answer"
-        )
+        found = Verdict(verdict=recorded.verdict, correct_answer=recorded.correct_answer, source=_RECORDED)
     else:
         found = _of_run(name)
     if own.verdict is not None:
@@ -184,7 +183,7 @@ def verdict_payload(verdict: Verdict) -> dict[str, Any]:
     return {
         "verdict": verdict.verdict,
         "correctAnswer": running(printable(verdict.correct_answer)),
-        "source": printable(verdict.source),
+        "source": "" if verdict.source == _RECORDED else printable(verdict.source),  # what is said of its source has it
         "evidence": printable(verdict.evidence),
         "canChange": verdict.can_change,
         "asks": not verdict.correct_answer,

@@ -338,9 +338,9 @@ def _delete(name: str) -> None:
         shared_state.notify("Run deleted.")
 
 
-_WHAT = (
-    "A run holds a model's answers to a data set, with attention and uncertainty, on this machine. The page Answer "
-    "sets draws the paper's figures from a run; Methods compares how well methods rank its answers."
+_WHAT = "A run holds a model's answers to a data set, with attention and uncertainty, on this machine."
+_LEADS = (
+    "The page Answer sets draws the paper's figures from a run; Methods compares how well methods rank its answers."
 )
 _HOSTED = "Only you see your runs here, and only while this page is open. Export the runs you want to keep."
 
@@ -354,7 +354,8 @@ def head(*, about: bool = True) -> None:
             field()
         new.button("New run", key="new_run", type="primary", width="stretch", on_click=open_form)
     if about:
-        st.caption(f"{_WHAT} {_HOSTED}" if hosting.is_hosted() else _WHAT, help=explained(_WHAT))
+        words = explained(_WHAT, _LEADS)
+        st.caption(f"{_WHAT} {_HOSTED}" if hosting.is_hosted() else _WHAT, help=f"{_LEADS}\n\n{words}")
 
 
 def empty_state() -> None:

@@ -70,10 +70,11 @@ def offer(model: NamedModel) -> None:
         return
     if download is not None and download.model == model and download.error is not None:
         show_error(download.error)
-    st.caption(f"{model.title}, {size(model.num_bytes)}, {model.licence}. Not on this machine yet.")
     label, key = f"I accept its terms of use: {model.terms}", f"terms_{model.name}"
     accepted = not model.terms or st.checkbox(label, key=key, persist_state="session")
-    st.button(f"Get {model.name}", key="get_model", disabled=not accepted, on_click=_start, args=(model,))
+    options: dict[str, Any] = {"disabled": not accepted, "on_click": _start, "args": (model,)}
+    about = f"{model.title}, {model.licence}. Not on this machine yet."
+    st.button(f"Get {model.name}, {size(model.num_bytes)}", key="get_model", help=about, **options)
 
 
 def _start(model: NamedModel) -> None:

@@ -47,11 +47,11 @@ def test_an_undefined_score_and_an_empty_reference_have_no_rank():
 @pytest.mark.parametrize(
     ("score", "words"),
     [
-        (-9, "More confident than all 1,000 answers of this model"),
-        (109, "More uncertain than all 1,000 answers of this model"),
-        (99.6, "More uncertain than over 99 % of 1,000 answers of this model"),
-        (90, "More uncertain than 90 % of 1,000 answers of this model"),
-        (10, "More confident than 90 % of 1,000 answers of this model"),
+        (-9, "More confident than all 1,000 answers"),
+        (109, "More uncertain than all 1,000 answers"),
+        (99.6, "More uncertain than over 99 % of 1,000 answers"),
+        (90, "More uncertain than 90 % of 1,000 answers"),
+        (10, "More confident than 90 % of 1,000 answers"),
     ],
 )
 def test_the_rank_is_said_by_the_larger_side(score, words):

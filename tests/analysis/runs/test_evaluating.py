@@ -152,11 +152,11 @@ def test_a_method_costs_what_it_took_and_its_samples(run):
         each[row.stage, row.method] += row.seconds
         counts[row.stage, row.method] += row.examples
     mean = {key: each[key] / counts[key] for key in each}
-    assert generation_seconds(run) == pytest.approx(mean["generate", ""])
+    assert generation_seconds(run.folder) == pytest.approx(mean["generate", ""])
     for method, cost in found.items():
         sampling = mean["sample", ""] if "samples" in METHODS[method].needs else 0
         assert cost.seconds == pytest.approx(mean["method", method] + sampling)
-        assert cost.overhead == pytest.approx(cost.seconds / generation_seconds(run))
+        assert cost.overhead == pytest.approx(cost.seconds / generation_seconds(run.folder))
     assert counts["generate", ""] == 13
     assert counts["sample", ""] == counts["method", "rauq"] == 12
 
@@ -185,7 +185,7 @@ def test_a_generation_that_took_no_time_has_no_overhead_and_the_reason(finished)
 def test_without_times_costs_are_unknown_with_the_reason(finished):
     (finished / TIMINGS).unlink()
     run = open_run(finished)
-    assert np.isnan(generation_seconds(run))
+    assert np.isnan(generation_seconds(run.folder))
     assert all(np.isnan([cost.seconds, cost.overhead]).all() and "no times" in cost.reason for cost in costs(run))
 
 

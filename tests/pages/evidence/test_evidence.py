@@ -1,5 +1,7 @@
 """Evidence: bounds kept and missed, missing and damaged records, the self-check, and the paper's tables."""
 
+import re
+
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -7,11 +9,11 @@ from streamlit.testing.v1 import AppTest
 import rauq
 from analysis.evidence import record as module
 from analysis.evidence import sentences
+from analysis.evidence.claims import CLAIMS, quote_of
 from analysis.evidence.figures import drawing
 from analysis.evidence.record import MODELS, REFERENCE, RESULTS, ROBUSTNESS, SPEED, SUBJECTS, of_subjects, save
 from analysis.runs import library
 from pages.ui.evidence import check
-from pages.ui.evidence.records import CLAIMS
 from pages.ui.host import hosting, models
 from rauq.checkpoints.named import MODELS_VARIABLE
 from rauq.errors import ModelNotFound
@@ -103,15 +105,16 @@ def test_an_inconclusive_bound_is_in_the_headline_and_in_the_choice(folder):
     assert [option.content for option in picker.proto.options] == ["Scoring (missed)", "Runs on disk (inconclusive)"]
 
 
-def test_the_page_opens_on_five_claims_with_the_findings_of_the_records(folder):
+def test_the_page_opens_on_five_claims_each_with_its_number_first(folder):
     for record in BUNDLED.values():
         save(record, folder)
     page = open_evidence()
     assert not page.exception
     assert len(CLAIMS) == 5
     told = [element.value for element in page.text]
-    assert told == [BUNDLED[claim.record].finding for claim in CLAIMS]
-    assert all(any(character.isdigit() for character in finding) for finding in told)
+    quotes = [quote_of(claim, BUNDLED[claim.record]) for claim in CLAIMS]
+    assert told == [text for quote in quotes for text in (quote.number, quote.rest)]
+    assert all(re.match(r"\d", quote.number) for quote in quotes)
     assert [button.label for button in page.button] == [claim.link for claim in CLAIMS]
     assert not page.dataframe
 
@@ -129,8 +132,9 @@ def test_the_link_of_a_claim_opens_its_record(folder, claim):
 def test_a_claim_has_the_verdicts_on_its_bounds_and_one_that_was_not_measured_its_command(folder):
     save(make_record("overhead", bounds=(MISSED, KEPT, INCONCLUSIVE)), folder)
     page = open_evidence()
-    said = "Cost. 1 of 3 bounds set for it are met, 1 missed, 1 inconclusive."
+    said = "1 of 3 bounds set for it are met, 1 missed, 1 inconclusive."
     assert said in [caption.value for caption in page.caption]
+    assert "It is fast." in texts(page)  # the finding, since this record lacks the columns of the claim
     assert len(page.dataframe[0].value) == len(CLAIMS) - 1
 
 

@@ -32,7 +32,7 @@ from rauq.labels import (
     visible,
 )
 from rauq.scoring import report
-from rauq.scoring.report import words
+from rauq.scoring.report import weights_of, words
 from rauq.scoring.score import Measure, Score
 from rauq.scoring.shown import shown_layer
 from rauq.trace.attribution import weight_name
@@ -65,18 +65,20 @@ def pair_of_strips(
     `on_select` gets the token of A that is selected now; `on_branch` a token and the rank of the alternative to
     replace it.
     """
-    sides = [_scored_side(answer, score) for answer, score in zip(answers, scores, strict=True)]
+    both = _said_of_both([answer.trace for answer in answers])
+    sides = [_scored_side(answer, score, both=both) for answer, score in zip(answers, scores, strict=True)]
     data = {
         "headline": headline,
         "folds": folds(columns, [answer.trace for answer in answers]),
         "sides": _with_looks(sides),
+        "both": both,
         "columns": columns,
         "direction": direction(answers[0].trace.pieces),
         "first_difference": first_difference,
         "selected": selected,
         "live": False,
         "words": field_words.word_list(),
-        "legend": _legend(scores[0].by, marks=any(answer.wrong for answer in answers)),
+        "legend": _legend(answers, scores[0].by, differ=first_difference is not None),
         "branches": [_branch(answers[0].trace, token) for token in range(len(answers[0].trace.pieces))],
     }
     _draw(data, on_select, on_branch)
@@ -86,7 +88,7 @@ def partial_strips(a: Answer, score: Score, pieces: Sequence[str], columns: Colu
     """Draw A, and under it an answer that is still being generated, without numbers."""
     cells = _bare_cells([piece.encode("utf-8", "replace") for piece in pieces])
     side_b = {"cells": cells, "uncertainty": "…", "source": "", "said": ""}
-    sides = _with_looks([_scored_side(a, score), side_b])
+    sides = _with_looks([_scored_side(a, score, both=""), side_b])
     data = {"headline": headline, "sides": sides, "columns": columns, "direction": direction(a.trace.pieces)}
     _draw(
         data
@@ -94,7 +96,8 @@ def partial_strips(a: Answer, score: Score, pieces: Sequence[str], columns: Colu
             "first_difference": None,
             "selected": None,
             "live": True,
-            "legend": _legend(score.by, marks=bool(a.wrong)),
+            "legend": _legend([a], score.by, differ=False),
+            "both": "",
             "branches": [],
             "folds": [],
         },
@@ -156,8 +159,16 @@ def _with_looks(sides: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _scored_side(answer: Answer, score: Score) -> dict[str, Any]:
+def _said_of_both(traces: Sequence[Trace]) -> str:
+    """Return how the weights of both answers are stored, where that is the same, to be said once."""
+    same = {weights_of(trace) for trace in traces}
+    return same.pop() if len(same) == 1 else ""
+
+
+def _scored_side(answer: Answer, score: Score, *, both: str) -> dict[str, Any]:
+    """Return what is drawn of an answer; what is said of `both` is left out of its source."""
     trace = answer.trace
+    source = words(trace, score, answer.note).source
     collapse_point = report.collapse(trace, score)
     weakest = collapse_point.token if collapse_point else None
     cells = [
@@ -167,7 +178,7 @@ def _scored_side(answer: Answer, score: Score) -> dict[str, Any]:
     return {
         "cells": cells,
         "uncertainty": number(score.uncertainty, places=2),
-        "source": words(trace, score, answer.note).source,
+        "source": source.replace(f" {both}", "", 1) if both else source,
         "said": report.sentence(trace, score),
     }
 
@@ -238,16 +249,19 @@ def _branch(trace: Trace, token: int) -> dict[str, Any]:
     }
 
 
-def _legend(by: Measure, *, marks: bool) -> dict[str, Any]:
+def _legend(answers: Sequence[Answer], by: Measure, *, differ: bool) -> dict[str, Any]:
+    """Return the colours, and the signs that stand in these answers; `differ`: a line is at the first difference."""
     colouring = COLOURINGS[by]
+    text = b"".join(piece for answer in answers for piece in answer.trace.pieces)
+    marks = any(answer.wrong for answer in answers)
     return {
         "name": colouring.title,
         "swatches": [[level, f"{value:g}"] for value, level in colouring.swatches],
         "key": [
             f"▲ largest {colouring.name}",
-            f"{SPACE} space",
-            f"{NEWLINE} line break",
-            "┊ first difference",
+            *[f"{SPACE} space"] * (b" " in text),
+            *[f"{NEWLINE} line break"] * (b"\n" in text),
+            *["┊ first difference"] * differ,
             *["✗ marked as incorrect"] * marks,
         ],
     }

@@ -34,8 +34,7 @@ from rauq.trace.trace import Alignment, Trace
 
 MOST_STEPS = 65534  # a weight of 1
 LONG = 60  # tokens: a longer answer uses smaller type, and scrolls
-_HINT = "Click a token or use the arrow keys to select it."
-_LIVE_HINT = "Scored so far: selected heads, colours and curves can change with the next tokens."
+_HINT = "Scored so far: selected heads, colours and curves can change with the next tokens."
 _MAP_CAPTION = (
     "Weight on the previous token; the colours span the layers used by RAUQ (shaded). Rings: the head selected in "
     "each{}. Blue frame: the head shown above. Hover to see another head there; click to keep it."
@@ -59,7 +58,6 @@ def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
         "thinking": trace.thinking,
         "folded": score.settings.part == "answer",
         "weights": _weights(trace, score.settings.alignment, score.span),
-        "hint": _HINT,
         "note": one_token_note(trace, score),
         "words": field_words.word_list(),
         "document": document_payload(trace, score),
@@ -70,15 +68,15 @@ def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
 def live_payload(trace: Trace | None, score: Score | None, words: Words) -> dict[str, Any]:
     """Return what the browser draws of an answer that is still being generated: no single weights, no alternatives.
 
-    The tokens stand alone where they have no score yet. A long answer reads by sentences once it is complete: a table
-    that came in the middle would move the tracks below it.
+    The tokens stand alone where they have no score yet. A long answer reads by sentences once it is complete: the
+    tracks below it would move when their table came in the middle.
     """
     tokens = [] if trace is None else bare_tokens(trace.pieces, goes_on=True)
     bare = words._asdict() | {"live": True, "long": len(tokens) > LONG, "reads": False, "answer": ""}
     bare |= {"tokens": tokens, "sentences": [], "document": document_texts(trace)}
     if trace is None or score is None or why_empty(trace, score.settings.part):
         return bare
-    return bare | _scored(trace, score) | {"hint": _LIVE_HINT}
+    return bare | _scored(trace, score) | {"hint": _HINT}
 
 
 def _scored(trace: Trace, score: Score) -> dict[str, Any]:

@@ -18,7 +18,7 @@ export function drawBranch(panel, { branches, selected, live }, setTriggerValue)
   panel.style.setProperty("--side", "var(--b)");
   if (live) return panel.replaceChildren();
   if (selected === null) {
-    const hint = "Click a token of A to see alternatives and let the model continue from one of them.";
+    const hint = "Click a token of A for alternatives.";
     return panel.replaceChildren(make("div", "hint", hint));
   }
   const choices = make("div", "choices");
@@ -36,7 +36,15 @@ export function drawBranch(panel, { branches, selected, live }, setTriggerValue)
   panel.replaceChildren(make("div", "title", title), choices);
 }
 
-export function drawText(side, lane) {
+// What is said of each answer, and of both, folded until somebody opens it.
+export function drawTexts(panel, { sides, both }) {
+  const about = make("details", "about");
+  about.open = Boolean(panel.querySelector("details")?.open);
+  about.append(make("summary", "", "About both answers"), ...sides.map(drawText), make("p", "both", both));
+  panel.replaceChildren(about);
+}
+
+function drawText(side, lane) {
   const node = make("div", `side ${LANES[lane]}`);
   node.style.setProperty("--side", `var(--${LANES[lane]})`);
   node.append(make("p", "said", side.said), make("p", "source", side.source));

@@ -2,7 +2,7 @@
 
 import { on } from "../../../shared/js/events.js";
 import { cellAt, drawColumn, drawHeads, LANES, withFolds } from "./columns.js";
-import { drawBranch, drawLegend, drawText, showCell } from "./details.js";
+import { drawBranch, drawLegend, drawTexts, showCell } from "./details.js";
 import { columnOf, firstStop, makeReachable, neighbour } from "./moves.js";
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -55,7 +55,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (buttons.has(focused)) buttons.get(focused).focus({ preventScroll: true });
   drawLegend(root("legend"), data.legend);
   drawBranch(root("branch"), data, setTriggerValue);
-  root("texts").replaceChildren(...data.sides.map(drawText));
+  drawTexts(root("texts"), data);
 }
 
 function markSelected(buttons, { columns, selected }) {

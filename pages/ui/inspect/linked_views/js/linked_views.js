@@ -71,9 +71,12 @@ function take(stage, data) {
   const held = stage.buttons.findIndex((button) => button.matches(":focus"));
   const grows = !another && data.live && data.tokens.length >= stage.buttons.length;
   stage.data = data.arrays ? decoded({ ...data }, stage.data) : { ...data, collapseAt: null };
-  part("source").textContent = data.source ?? "";
+  explain(part("source"), data.source ?? "", data.words);
   for (const name of ["headline", "detail", "note"]) explain(part(name), data[name] ?? "", data.words);
   part("to-learn").hidden = !data.isRecorded;
+  const stands = data.live || data.empty || stage.data.collapseAt === null; // what is said is all there is
+  if (stands || another || stage.stood) part("finding").open = stands;
+  stage.stood = stands;
   stage.root.classList.toggle("live", data.live);
   stage.root.classList.toggle("reads", data.reads && !data.empty);
   if (data.live) part("offer").hidden = true;

@@ -120,7 +120,7 @@ function paintShownHead(part, data, { layer, head }) {
   const isBest = data.separates?.layer === layer && data.separates.head === head;
   const separates = `separates answers best of the selected heads (ROC-AUC ${shown(data.separates?.auc, 2)})`;
   const what = `Layer ${layer}, ${shownHead(data, { layer, head })}${isBest ? `, which ${separates}` : ""}`;
-  const single = data.measure.name === "surprisal" ? ", which the score does not use" : isScore ? (isBest ? " and gives the score" : ", which gives the score") : data.scoreLayer === null ? ". No single layer gives the score" : ": not the one that gives the score";
+  const single = data.measure.name === "surprisal" ? ", which the score does not use" : isScore ? `${isBest ? " and" : ""} gives the score${data.live ? " so far" : ""}` : data.scoreLayer === null ? ". No single layer gives the score" : ": not the one that gives the score";
   explain(part("shown-what"), `${what}${single}`, data.words);
   part("show-score").hidden = data.live || isScore || (data.front.layer === layer && data.front.head === head);
   part("show-score").textContent = `Show layer ${data.front.layer}, ${shownHead(data, data.front)}${data.scoreLayer === null ? "" : ", which gives the score"}`;
@@ -175,7 +175,7 @@ function paintBare({ buttons, part, data, view }) {
 function paintTokenBar({ part, data, view }) {
   const selected = view.token !== null;
   const token = view.token ?? data.collapseAt;
-  const facts = data.live || token === null ? data.hint : `“${data.tokens[token].label}”: ${shortFacts(data, view, token)}`;
+  const facts = data.live ? data.hint : !selected ? "" : `“${data.tokens[token].label}”: ${shortFacts(data, view, token)}`;
   if (part("token-facts").textContent !== facts) part("token-facts").textContent = facts;
   for (const button of ["mark", "branch", "whole"]) part(button).hidden = !selected;
   const marked = view.wrong.includes(view.token);

@@ -82,12 +82,14 @@ export function drawLegend(legend, data, view, act) {
     swatch.style.setProperty("--level", level(value));
     return swatch;
   });
-  const undefinedHere = view.colouring in data.reasons ? `Undefined: ${data.reasons[view.colouring]}.` : limitOf(data, view, colours).words;
+  const given = view.colouring === "collapse" ? data.judged?.underline : null; // in full in About this number
+  const rule = given === null || given === undefined ? limitOf(data, view, colours).words : `Underlined: beyond ${shown(given, 2)}`;
+  const undefinedHere = view.colouring in data.reasons ? `Undefined: ${data.reasons[view.colouring]}.` : rule;
   const scale = make("span", "scale");
   scale.append(...drawn);
   const key = make("span", "key");
   explain(key, undefinedHere, data.words);
-  const wavy = view.wrong.length ? [make("span", "key", "Wavy: marked as incorrect.")] : [];
+  const wavy = view.wrong.length ? [make("span", "key", "Wavy: incorrect")] : [];
   legend.replaceChildren(choice, scale, key, ...wavy);
   legend.title = name;
 }

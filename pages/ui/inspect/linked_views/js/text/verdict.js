@@ -15,8 +15,9 @@ export function drawJudged(part, { judged, uncertainty, words }, act, another) {
   explain(part("reference"), standing.about ?? uncertainty, words);
   part("distribution").hidden = !standing.edges;
   explain(part("ours"), judged.ours ?? "", words);
+  explain(part("how"), standing.how ?? "", words);
+  explain(part("limit"), judged.underlineNote ?? "", words);
   explain(part("worth"), judged.worth ?? "", words);
-  part("number").hidden = !(standing.about || uncertainty || judged.worth);
   const [right, wrong] = ["correct", "incorrect"].map((kind) => make("span", kind, kind));
   part("kinds").replaceChildren(...(standing.edges ? [right, wrong] : []));
 }

@@ -13,8 +13,8 @@ export function drawWeak(holder, data, view, act) {
   if (data.live || data.empty || token === null || token === undefined) return holder.replaceChildren();
   const { alternatives } = data.tokens[token];
   const place = data.weakPoints.indexOf(token);
-  const where = place === 0 ? "Weakest point" : place > 0 ? `Weak point ${place + 1} of ${data.weakPoints.length}` : `Token ${token}`;
-  const favourite = alternatives.length && alternatives[0][1] < NO_FAVOURITE ? ", no clear favourite: " : ", most probable tokens: ";
+  const where = place === 0 ? `Weakest point${data.weakPoints.length > 1 ? ` of ${data.weakPoints.length}` : ""}` : place > 0 ? `Weak point ${place + 1} of ${data.weakPoints.length}` : `Token ${token}`;
+  const what = `The most probable tokens here${alternatives.length && alternatives[0][1] < NO_FAVOURITE ? ", none of them a clear favourite" : ""}`;
   const branch = data.other?.from === token ? data.other.choice : undefined;
   const drawn = JSON.stringify([token, data.weakPoints, alternatives, branch, data.otherRuns]);
   if (holder.firstChild && holder.drawn === drawn) return; // a button that is replaced while it is pressed gets no click
@@ -28,9 +28,9 @@ export function drawWeak(holder, data, view, act) {
     on(chip, "click", () => act.goOn(token, choice));
     return chip;
   });
-  const hint = chips.some((chip) => !chip.disabled) ? [make("span", "where how", "click to continue from there")] : [];
   const held = ["next-weak", "last-weak"].find((name) => holder.querySelector(`.${name}:focus`));
-  holder.replaceChildren(...steps(data, place, act), make("span", "where", alternatives.length ? where + favourite : where), ...chips, ...hint);
+  holder.replaceChildren(...steps(data, place, act), make("span", "where", where), ...chips);
+  holder.title = alternatives.length ? what : "";
   holder.querySelector(`.${held}`)?.focus({ preventScroll: true });
 }
 
@@ -45,7 +45,7 @@ function steps({ weakPoints }, place, act) {
     on(button, "click", () => act.select({ token: weakPoints[(at + by + weakPoints.length) % weakPoints.length] }));
     return button;
   };
-  const count = make("span", "count", place >= 0 ? `${place + 1} of ${weakPoints.length}` : `${weakPoints.length} weak points`);
+  const count = make("span", "count", place >= 0 ? "" : `${weakPoints.length} weak points`);
   const stepper = make("span", "stepper");
   stepper.append(step(-1, "‹", "Previous weak point"), count, step(1, "›", "Next weak point"));
   return [stepper];

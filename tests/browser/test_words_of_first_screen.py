@@ -1,0 +1,27 @@
+"""At most 90 words stand on the first screen of a page, without the navigation, the question, the answer and axes."""
+
+import pytest
+from playwright.sync_api import expect
+
+from benchmarks.support.browser import wait_until_idle
+from benchmarks.support.first_screen import words_of_first_screen
+from tests.browser.inspecting import rested
+
+MOST, LEAST = 90, 40
+LAST_DRAWN = {
+    "inspect": ".st-key-views .standing .nearest",
+    "compare": ".st-key-difference_map .js-plotly-plot",
+    "runs": ".st-key-next_Facts",
+    "evidence": ".st-key-quote-fuzz",
+}
+
+
+@pytest.mark.parametrize("path", LAST_DRAWN)
+def test_the_first_screen_has_few_words(page, server, path):
+    page.goto(f"{server}/{path}")
+    expect(page.locator(LAST_DRAWN[path]).first).to_be_visible()
+    wait_until_idle(page)
+    if path == "inspect":
+        rested(page)
+    words = words_of_first_screen(page)
+    assert LEAST < len(words) <= MOST, " ".join(words)
