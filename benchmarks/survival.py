@@ -137,14 +137,16 @@ def _planted_bounds(judged: Sequence[Judged]) -> Iterator[Bound]:
             met=right == len(found.planted),
         )
         yield Bound(
-            text=f"{one.run}: {found.surviving} of {found.random} random signals survive, at most {found.random // 20}",
+            text=f"Random signals that survive, of {found.random} on {one.run}: {found.surviving}, at most "
+            f"{found.random // 20}",
             met=found.surviving <= found.random // 20,
         )
 
 
 def _claimed_bound(one: Claims) -> Bound:
     return Bound(
-        text=f"{one.claimed} of {one.of:,} simulated leaks among {one.size} answers survive, at most {CLAIMED:.1%}",
+        text=f"Share of {one.of:,} simulated leaks that survive among {one.size} answers: {one.share:.3f}, at most "
+        f"{CLAIMED}",
         met=one.share <= CLAIMED,
     )
 

@@ -151,7 +151,7 @@ def ladder_of(given: LabelledAnswers, signal: Signal, *, seed: int = 0, most: in
         InvalidInput: fewer than 20 answers have a signal, or all of these are correct, or all incorrect.
     """
     used = _used(given, signal, seed=seed, most=most)
-    without = int(np.isnan(signal.values).sum())
+    without = int((~np.isfinite(signal.values)).sum())
     ladder = ladder_on(prepare(given.among(used), seed=seed), signal.among(used))
     return replace(ladder, without_signal=without, undrawn=int((~used).sum()) - without)
 

@@ -41,7 +41,7 @@ def test_journey_from_a_run_to_one_generation_and_back(page, server):
     expect(page).to_have_url(re.compile(r"/inspect\?.*number=\d+"))
     expect(page.locator(".token.collapse")).to_have_count(1)
     expect(page.locator(".views .source")).to_contain_text("of the run smollm2-facts; quality")
-    source = page.locator(".views .source").inner_text()
+    source = page.locator(".views .source").text_content()
     page.reload()
     expect(page.locator(".views .source")).to_have_text(source)
     open_drawer(page, "drawer_reference")

@@ -12,7 +12,7 @@ from tests.browser.chromium import PROJECTOR
 from tests.browser.test_every_page import ZOOMED
 
 FAULTS = (Path(__file__).parent / "figure_texts.js").read_text(encoding="utf-8").rstrip().removesuffix(";")
-METHODS = [view.title for view in OF_METHODS if view.id != "errors"]  # which has a table alone
+METHODS = [view.title for view in OF_METHODS if view.id != "errors" and not view.within]  # which has a table alone
 
 
 def drawn(page):
@@ -30,10 +30,11 @@ def drawn(page):
         (PROJECTOR, "compare", ()),
         (PROJECTOR, "answer_sets", [view.title for view in VIEWS]),
         (PROJECTOR, "methods", METHODS),
+        (PROJECTOR, "methods?view=attention", ()),
         (PROJECTOR, "evidence?view=results", ()),
         (ZOOMED, "methods", METHODS),
     ],
-    ids=["compare", "answer_sets", "methods", "results", "methods, zoomed"],
+    ids=["compare", "answer_sets", "methods", "attention replaced", "results", "methods, zoomed"],
 )
 def test_texts_of_figures_stand_apart_and_inside(page, server, window, path, views):
     page.set_viewport_size(window)

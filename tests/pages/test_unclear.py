@@ -60,9 +60,9 @@ def test_what_a_score_is_compared_with_counts_them(shared):
     for name, told in (("some", True), ("none", False)):
         scores = reference_scores(open_run(shared / name))
         standing = judged_payload(trace, score(trace), Reference(scores=scores, name=name))["standing"]
-        assert (TOLD in standing["nearest"]) == told
+        assert (TOLD in standing["how"]) == told
         if told:  # 32 of 45, and 29 of 45
-            assert standing["nearest"].endswith(f"Share correct {BOUNDS}71 %; taken as incorrect: 64 %.")
+            assert standing["how"].endswith(f"Share correct {BOUNDS}71 %; taken as incorrect: 64 %.")
 
 
 def test_a_report_counts_them_in_every_caption(shared, tmp_path, monkeypatch):

@@ -106,7 +106,7 @@ _ABOUT = (
 
 def claims(kept: Mapping[str, Record]) -> None:
     """Draw the claims, each with the bounds that it does not meet, and list those without a record."""
-    st.header("Five measured claims", anchor=False, help=_ABOUT)
+    st.header("Five measured claims", anchor=False, help=f"{_ABOUT}\n\n{explained(_ABOUT)}")
     for claim in CLAIMS:
         if (record := kept.get(claim.record)) is not None:
             _claim(claim, record)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rauq
-from analysis.calibration import share_in_words
+from analysis.calibration import share_halves
 from analysis.one_answer.likeness import why_unlike
 from analysis.one_answer.standing import rank_in_words, standing, worth_in_words
 from analysis.runs import library
@@ -201,10 +201,11 @@ def test_a_recorded_answer_has_the_rank_of_its_score(recorded):
         return
     expected = standing(score(trace).uncertainty, np.array(kept.uncertainties), np.array(kept.correct))
     assert found["standing"]["rank"] == rank_in_words(expected)
-    near = share_in_words(calibration(kept), score(trace).uncertainty)
-    unlike, nearest = why_unlike(trace, kept), found["standing"]["nearest"]
-    assert nearest == unlike if unlike else nearest.startswith(near)
-    assert unlike or ("unclear" in nearest) == (kept.unclear > 0)
+    near, fitted = share_halves(calibration(kept), score(trace).uncertainty)
+    unlike, nearest, how = why_unlike(trace, kept), found["standing"]["nearest"], found["standing"]["how"]
+    assert (nearest, how) == (unlike, "") if unlike else nearest.startswith(near)
+    assert unlike or how.startswith(fitted)
+    assert unlike or ("unclear" in how) == (kept.unclear > 0)
     assert f"the table that came with the app, answers of {kept.model}" in found["standing"]["about"]
     json.dumps(found, allow_nan=False)
 
@@ -225,7 +226,7 @@ def test_a_written_answer_longer_than_all_of_the_reference_has_a_rank_and_no_sha
     found = payload(trace, reference=Reference(scores=kept, name="the run mine"))["standing"]
     reason = "No share of correct answers: this answer is longer (28 tokens) than all of these (at most 27)."
     assert (found["nearest"] == reason) is (written and longer == 1)
-    assert ("by a curve fitted to all" in found["nearest"]) is not (written and longer == 1)
+    assert ("By a curve fitted to all" in found["how"]) is not (written and longer == 1)
     assert f"{len(kept.correct):,} " in found["rank"]
     assert found["about"].startswith("Reference: the run mine, ")
 

@@ -43,7 +43,9 @@ def test_a_text_of_a_user_is_not_in_its_explanations():
 def test_a_page_explains_its_words(page):
     shown = open_page(page)
     assert not shown.exception
-    helps = [one.help for kind in ("caption", "header") for one in shown.get(kind) if getattr(one, "help", None)]
+    helps = [
+        one.help for kind in ("caption", "header", "text") for one in shown.get(kind) if getattr(one, "help", None)
+    ]
     assert any("**" in text for text in helps)
 
 
