@@ -25,7 +25,9 @@ def added_rungs(ladder: Ladder, *, dark: bool = False) -> go.Figure:
         for rung in ladder.rungs
         if rung.kind == "difference" and not rung.estimate.reason
     ]
-    return interval_panels({"": rows}, title="added to ROC-AUC", reference=0.0, reason=_NOTHING, dark=dark)
+    figure = interval_panels({"": rows}, title="added", reference=0.0, reason=_NOTHING, dark=dark)
+    figure.update_xaxes(nticks=4)  # it is narrow
+    return figure
 
 
 def no_rungs(reason: str, *, dark: bool = False) -> go.Figure:

@@ -336,8 +336,8 @@ def _attention(state: _State) -> Iterator[Rung]:
         left = int((~both).sum())
         yield Rung(
             id=f"attention_{name.split()[0]}",
-            name=f"minus itself with {name} attention",
-            question="Does its attention matter?",
+            name=f"minus {name} attention",
+            question="Does its own attention matter, or would this do?",
             kind="difference",
             estimate=difference_of_areas(-values[:, None], -replaced.T, counted),
             note=f"{left} answers have no other attention." if left else "",

@@ -58,7 +58,7 @@ def _pictures(found: Survived) -> tuple[Picture, ...]:
             "survival_added",
             "What the signal adds",
             "Differences of ROC-AUC that the signal makes",
-            "Teal: beyond noise, and enough for a claim. Grey: not shown.",
+            "What is added to ROC-AUC. Teal: beyond noise, and enough for a claim. Grey: not shown.",
             partial(added_rungs, ladder),
             share=0.45,
         ),

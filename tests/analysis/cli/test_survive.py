@@ -44,7 +44,7 @@ def test_methods_of_a_run_are_judged_and_planted_ones_on_demand(tmp_path, capsys
     run = made_run(tmp_path / "made", quality=[float(number % 3 > 0) for number in range(45)])
     assert main(["survive", str(run.folder), "--signal", "rauq", "--planted"]) == 0
     said = capsys.readouterr().out
-    assert "minus itself with constant attention" in said
+    assert "minus constant attention" in said
     assert "of 200 random signals survive; about 5 may." in said
 
 
