@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from analysis.cli.own_methods import is_own, load_own, words_of
@@ -11,11 +11,11 @@ from analysis.datasets.own_files import read_file
 from analysis.runs.manifest import MANIFEST
 from analysis.runs.opened import Run, open_run
 from analysis.stores import local_copy
-from analysis.survival.asked import labelled_signal
+from analysis.survival.asked import labelled_signals
 from analysis.survival.export import write_ladders
 from analysis.survival.labelled import LabelledAnswers, Signal, of_table
-from analysis.survival.ladder import Ladder, ladder_of, prepared_for
-from analysis.survival.planted import SelfTest, self_test
+from analysis.survival.ladder import Ladder, ladders_of, prepared_for
+from analysis.survival.planted import self_test
 from analysis.survival.sentences import in_lines, self_test_sentences
 from rauq.cli.commands import DONE
 from rauq.errors import InvalidInput
@@ -23,14 +23,14 @@ from rauq.errors import InvalidInput
 
 def survive(options: argparse.Namespace) -> int:
     """Run the command, and return its exit code."""
+    labelled, signals = _labelled(options.source, options.signal, options.columns)
     ladders: list[Ladder] = []
-    planted: SelfTest | None = None
-    for labelled, signal in _signals(options.source, options.signal, options.columns):
-        ladders.append(ladder_of(labelled, signal, seed=options.seed))
-        _say([ladders[-1].signal, *in_lines(ladders[-1])])
-        if options.planted and planted is None:
-            planted = self_test(prepared_for(labelled, signal, seed=options.seed))
-    if planted is not None:
+    for ladder in ladders_of(labelled, signals, seed=options.seed):
+        ladders.append(ladder)
+        _say([ladder.signal, *in_lines(ladder)])
+    planted = None
+    if options.planted:
+        planted = self_test(prepared_for(labelled, signals[0], seed=options.seed))
         _say(["Planted in the same answers", *self_test_sentences(planted)])
     if options.out:
         page, missing = write_ladders(ladders, planted, options.out)
@@ -38,15 +38,14 @@ def survive(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _signals(source: Path | str, words: Sequence[str], columns: str | None) -> Iterator[tuple[LabelledAnswers, Signal]]:
-    """Each signal, with the answers that it is about."""
+def _labelled(source: Path | str, words: Sequence[str], columns: str | None) -> tuple[LabelledAnswers, list[Signal]]:
+    """The labelled answers of a run or a file, and the signals that are named."""
     path = source if isinstance(source, Path) else local_copy(source)
-    if path.is_dir():
-        yield from _of_run(_run(path, columns), words_of(words))
-        return
-    table, chosen = read_file(path), columns_of(columns) if columns else None
-    for word in words:
-        yield of_table(table, word, chosen)
+    if not path.is_dir():
+        return of_table(read_file(path), words, columns_of(columns) if columns else None)
+    names = words_of(words)
+    run, own = _run(path, columns), iter(load_own(names).methods)
+    return labelled_signals(run, [next(own) if is_own(name) else name for name in names])
 
 
 def _run(path: Path, columns: str | None) -> Run:
@@ -57,12 +56,6 @@ def _run(path: Path, columns: str | None) -> Run:
         message = "--columns is for files: a run has its own columns. Leave it out."
         raise InvalidInput(message)
     return open_run(path)
-
-
-def _of_run(run: Run, words: Sequence[str]) -> Iterator[tuple[LabelledAnswers, Signal]]:
-    own = iter(load_own(words).methods)
-    for word in words:
-        yield labelled_signal(run, next(own) if is_own(word) else word)
 
 
 def _say(lines: Sequence[str]) -> None:

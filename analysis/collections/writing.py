@@ -28,8 +28,8 @@ from analysis.collections.layouts import (
 )
 from analysis.collections.published import ablations_beside, contradictions_caption, heads_tables, published_beside
 from analysis.exports.csv_text import csv_table
-from analysis.exports.page import own, policy, template, write_text, writing_to
-from analysis.exports.tables import Table, alignments, headings, latex_table, rows_of_cells
+from analysis.exports.page import own, policy, template, write_table, write_text, writing_to
+from analysis.exports.tables import Table, alignments, headings, rows_of_cells
 from analysis.methods.comparison import Metric
 from analysis.runs.opened import open_run
 from rauq.labels import running
@@ -132,9 +132,7 @@ def _write_files(
             write_text(tables / f"{layout.name}.csv", csv_table(layout.frame))
             write_text(tables / f"{layout.name}.tex", latex_layout(layout))
         for table in part.tables:
-            write_text(tables / f"{table.name}.csv", csv_table(table.frame))
-            latex = latex_table(table.shown, caption=f"{table.heading}. {table.caption}", label=table.name)
-            write_text(tables / f"{table.name}.tex", latex)
+            write_table(table, tables)
 
 
 def collection_page(collection: Collection, ranked: RankedCollection, parts: Sequence[Part]) -> str:

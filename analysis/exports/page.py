@@ -8,8 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
+from analysis.exports.csv_text import csv_table
+from analysis.exports.tables import Table, latex_table
 from analysis.one_answer.figures import Drawing, default_view, drawings
 from rauq.errors import RunError
 from rauq.scoring.score import Score
@@ -52,6 +55,14 @@ def write_text(path: Path, text: str) -> None:
     """Write a file of a report, and the folder that it is in."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8", newline="")
+
+
+def write_table(table: Table, folder: Path, *, marks: np.ndarray | None = None) -> None:
+    """CSV and LaTeX; with `marks` (rows, columns), which are of every column, LaTeX has all of them."""
+    shown = table.shown if marks is None else table.frame
+    latex = latex_table(shown, caption=f"{table.heading}. {table.caption}", label=table.name, marks=marks)
+    write_text(folder / f"{table.name}.csv", csv_table(table.frame))
+    write_text(folder / f"{table.name}.tex", latex)
 
 
 def own(name: str) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from analysis.answer_sets.outcomes import outcomes, outcomes_in_words
@@ -29,9 +28,9 @@ from analysis.detectors.evaluation.tables import (
 )
 from analysis.detectors.figures import supervised_chart
 from analysis.exports.csv_text import csv_table
-from analysis.exports.page import Chart, chart, own, policy, template, write_text, writing_to
+from analysis.exports.page import Chart, chart, own, policy, template, write_table, write_text, writing_to
 from analysis.exports.pictures import write_pictures
-from analysis.exports.tables import Table, alignments, headings, latex_table, rows_of_cells
+from analysis.exports.tables import Table, alignments, headings, rows_of_cells
 from analysis.methods.comparison import Metric
 from analysis.one_answer.figures import Drawing
 from analysis.quality.unclear import about_unclear
@@ -72,7 +71,7 @@ def write_report(run: Run, out: Path, settings: ReportSettings | None = None) ->
         write_text(out / "index.html", report_page(found, tables, charts))
         write_text(out / "tables" / "answers.csv", csv_table(answers_frame(found)))
         for table in tables:
-            _write_table(table, out / "tables")
+            write_table(table, out / "tables")
         missing = write_pictures(figures, out / "figures")
     return Written(out / "index.html", missing)
 
@@ -157,8 +156,8 @@ def write_supervised(evaluation: Evaluation, out: Path) -> str:
 
 def _write_split(split: SplitTable, out: Path) -> None:
     in_papers_layout, leaks = split_files(split)
-    _write_table(in_papers_layout, out, marks=best_of_columns(split))
-    _write_table(leaks, out)
+    write_table(in_papers_layout, out, marks=best_of_columns(split))
+    write_table(leaks, out)
 
 
 def split_files(table: SplitTable) -> tuple[Table, Table]:
@@ -185,11 +184,3 @@ def in_lines(evaluation: Evaluation, metric: Metric = "prr") -> list[str]:
             for table in evaluation.of_metric(metric)
         ),
     ]
-
-
-def _write_table(table: Table, folder: Path, *, marks: np.ndarray | None = None) -> None:
-    """CSV and LaTeX; with `marks` (rows, columns), which are of every column, LaTeX has all of them."""
-    shown = table.shown if marks is None else table.frame
-    latex = latex_table(shown, caption=f"{table.heading}. {table.caption}", label=table.name, marks=marks)
-    write_text(folder / f"{table.name}.csv", csv_table(table.frame))
-    write_text(folder / f"{table.name}.tex", latex)

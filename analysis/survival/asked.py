@@ -1,4 +1,6 @@
-"""What a user asks for: a signal of a run, or a column of a table, up the ladder."""
+"""The ladder of a signal that a user names: a method of a run, or a column of a table."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -32,14 +34,14 @@ def survive(
         >>> analysis.survive(run, "msp").survives
         True
     """
-    labelled, found = labelled_signal(source, signal, columns=columns)
+    labelled, (found,) = labelled_signals(source, [signal], columns=columns)
     return ladder_of(labelled, found, seed=seed)
 
 
-def labelled_signal(
-    source: Run | pd.DataFrame, signal: str | Method, *, columns: Columns | None = None
-) -> tuple[LabelledAnswers, Signal]:
-    """The answers with a verdict, and the signal of each.
+def labelled_signals(
+    source: Run | pd.DataFrame, signals: Sequence[str | Method], *, columns: Columns | None = None
+) -> tuple[LabelledAnswers, list[Signal]]:
+    """The answers with a verdict, and each of the signals of these.
 
     Raises:
         InvalidInput, RunError: as `survive`.
@@ -49,11 +51,15 @@ def labelled_signal(
             message = "A run has its own columns: leave `columns` out, or give a DataFrame."
             raise InvalidInput(message)
         labelled, rows = of_run(source)
-        return labelled, signal_of_run(source, signal, rows) if isinstance(signal, str) else _own(source, signal, rows)
-    if not isinstance(signal, str):
-        message = f"A table has no traces to compute {signal.id} on. Name a column of numbers, or give a run."
+        return labelled, [_of_run(source, signal, rows) for signal in signals]
+    if own := [signal.id for signal in signals if isinstance(signal, Method)]:
+        message = f"A table has no traces to compute {own[0]} on. Name a column of numbers, or give a run."
         raise InvalidInput(message)
-    return of_table(table_of(source, "data frame"), signal, columns)
+    return of_table(table_of(source, "data frame"), list(map(str, signals)), columns)
+
+
+def _of_run(run: Run, signal: str | Method, rows: np.ndarray) -> Signal:
+    return signal_of_run(run, signal, rows) if isinstance(signal, str) else _own(run, signal, rows)
 
 
 def _own(run: Run, method: Method, rows: np.ndarray) -> Signal:

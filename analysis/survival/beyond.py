@@ -3,13 +3,12 @@
 Both are judged by ROC-AUC among answers of one fold, so that fits of different folds are never compared.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from analysis.answer_sets.clusters import shuffled
-from analysis.answer_sets.separation import areas, difference_of_areas, labelled
+from analysis.answer_sets.separation import Labelled, areas, difference_of_areas, labelled
 from analysis.detectors.fit import one_thread
 from analysis.stats import Estimate
 from analysis.survival.controls import Crossed
@@ -24,7 +23,7 @@ PERMUTATIONS = 999
 class Beyond:
     """ROC-AUC of the fit with the signal minus that of the controls alone, and how often chance does as well.
 
-    `p`: share of signals that add as much when they are shuffled among the answers of a group; nan where none was.
+    `p`: share of signals that add as much when they are shuffled among the answers of a group.
     `is_reversed`: a low signal is what tells of an incorrect answer.
     """
 
@@ -43,26 +42,29 @@ def beyond(
     seed: int = 0,
 ) -> Beyond:
     """Judge a signal (A,), which every answer has, on each fold (A,) by fits on the others."""
+    alone, counted = _alone(given, controls, fold)
     with_signal, slopes = _held_out(signal[None], given, controls, fold)
-    alone, _ = _held_out(np.zeros((1, len(signal))), given, controls, fold)
-    counted = labelled(with_signal.T, given.sides, fold.astype(str), clusters=given.clusters)
     estimate = difference_of_areas(-with_signal.T, -alone.T, counted)
-    p = math.nan
-    if permutations:
-        by_chance = _by_chance(signal, given, controls, fold, permutations=permutations, seed=seed)
-        added = areas(-by_chance.T, counted) - areas(-alone.T, counted)
-        p = (1 + int((added >= estimate.value).sum())) / (1 + permutations)
-    return Beyond(estimate=estimate, p=p, is_reversed=bool((slopes < 0).all()))
-
-
-def _by_chance(
-    signal: np.ndarray, given: LabelledAnswers, controls: Crossed, fold: np.ndarray, *, permutations: int, seed: int
-) -> np.ndarray:
-    """What fits with shuffled signals give (P, A)."""
     _, group = np.unique(np.array(given.groups, dtype=object).astype(str), return_inverse=True)
     rng = np.random.default_rng(seed)
     drawn = shuffled(signal, group, given.clusters, count=permutations, rng=rng)
-    return _held_out(drawn, given, controls, fold)[0]
+    by_chance, _ = _held_out(drawn, given, controls, fold)
+    added = areas(-by_chance.T, counted) - areas(-alone.T, counted)
+    p = (1 + int((added >= estimate.value).sum())) / (1 + permutations)
+    return Beyond(estimate=estimate, p=p, is_reversed=bool((slopes < 0).all()))
+
+
+def added_by(signals: np.ndarray, given: LabelledAnswers, controls: Crossed, fold: np.ndarray) -> tuple[Estimate, ...]:
+    """What each of S signals (S, A) adds to the controls."""
+    alone, counted = _alone(given, controls, fold)
+    with_signals, _ = _held_out(signals, given, controls, fold)
+    return tuple(difference_of_areas(-one[:, None], -alone.T, counted) for one in with_signals)
+
+
+def _alone(given: LabelledAnswers, controls: Crossed, fold: np.ndarray) -> tuple[np.ndarray, Labelled]:
+    """The log-odds (1, A) by the controls alone, and the answers to compare within folds."""
+    alone, _ = _held_out(np.zeros((1, len(fold))), given, controls, fold)
+    return alone, labelled(alone.T, given.sides, fold.astype(str), clusters=given.clusters)
 
 
 def _held_out(

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.exports.csv_text import csv_table
-from analysis.exports.page import Chart, chart, own, policy, template, write_text, writing_to
+from analysis.exports.page import Chart, chart, own, policy, template, write_table, write_text, writing_to
 from analysis.exports.pictures import write_pictures
-from analysis.exports.tables import Table, alignments, headings, latex_table, rows_of_cells
+from analysis.exports.tables import Table, alignments, headings, rows_of_cells
 from analysis.one_answer.figures import Drawing
 from analysis.survival.figures import added_rungs, ranking_rungs
 from analysis.survival.ladder import Ladder
@@ -29,10 +28,7 @@ def write_ladders(ladders: Sequence[Ladder], planted: SelfTest | None, out: Path
     with writing_to(out):
         write_text(out / "index.html", ladders_page(ladders, planted))
         for number, ladder in enumerate(ladders, 1):
-            table = _table(ladder, number)
-            write_text(out / f"{table.name}.csv", csv_table(table.frame))
-            latex = latex_table(table.shown, caption=f"{table.heading}. {table.caption}", label=table.name)
-            write_text(out / f"{table.name}.tex", latex)
+            write_table(_table(ladder, number), out)
         missing = write_pictures(drawings, out)
     return out / "index.html", missing
 

@@ -1,11 +1,12 @@
 """Labelled answers, and a signal that claims to find the incorrect ones: of a run, or of a file of the user."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
 from analysis.answer_sets.sides import Sides
 from analysis.datasets.columns import Columns
@@ -152,18 +153,20 @@ def _replaced(run: Run, method: str, rows: np.ndarray) -> Mapping[str, np.ndarra
     return {EXCHANGES["shuffled"]: found.shuffled, EXCHANGES["constant"]: found.constant[None]}
 
 
-def of_table(table: Table, column: str, columns: Columns | None = None) -> tuple[LabelledAnswers, Signal]:
-    """The judged rows of a table, and the numbers of one of its columns as a signal; no model is needed.
+def of_table(
+    table: Table, signals: Sequence[str], columns: Columns | None = None
+) -> tuple[LabelledAnswers, list[Signal]]:
+    """The judged rows of a table, and the numbers of some of its columns as signals; no model is needed.
 
-    `columns`: which columns hold what; None: their names tell. Rows without a number in the signal's column have none.
+    `columns`: which columns hold what; None: their names tell. A row without a number lacks the signal.
 
     Raises:
         InvalidInput: the table has no such column, no answers, no verdicts, or a signal that is not a number.
     """
-    if column not in table.columns:
-        message = f"{table.name} has no column {column!r}. It has {', '.join(map(repr, table.columns))}."
+    if missing := [name for name in signals if name not in table.columns]:
+        message = f"{table.name} has no column {missing[0]!r}. It has {', '.join(map(repr, table.columns))}."
         raise InvalidInput(message)
-    others = replace(table, rows=table.rows.drop(columns=column))
+    others = replace(table, rows=table.rows.drop(columns=list(signals)))
     chosen = replace(columns or known_columns(others), id=None)  # so that the id of an example is the number of its row
     if not chosen.judged:
         message = (
@@ -172,11 +175,11 @@ def of_table(table: Table, column: str, columns: Columns | None = None) -> tuple
         )
         raise InvalidInput(message)
     examples = examples_from(others, chosen).examples
-    values = _numbers(table, column)
     judged = [example for example in examples if example.quality is not None]
     found = _of_examples(table.name, judged, unjudged=len(table.rows) - len(judged))
-    of_rows = np.array([values[int(example.id)] for example in judged], dtype=float)
-    return found, Signal(name=column, values=of_rows, replaced={})
+    rows = [int(example.id) for example in judged]
+    values = {name: _numbers(table, name).loc[rows].to_numpy() for name in signals}
+    return found, [Signal(name=name, values=own, replaced={}) for name, own in values.items()]
 
 
 def _of_examples(name: str, judged: list[Example], *, unjudged: int) -> LabelledAnswers:
@@ -198,8 +201,8 @@ def _of_examples(name: str, judged: list[Example], *, unjudged: int) -> Labelled
     return _checked(found)
 
 
-def _numbers(table: Table, column: str) -> dict[int, float]:
-    """The number of each row, nan where its cell is empty."""
+def _numbers(table: Table, column: str) -> pd.Series:
+    """The number of each row by its number, nan where its cell is empty."""
     found: dict[int, float] = {}
     for row, cell in zip(table.rows.index.tolist(), table.rows[column].tolist(), strict=True):
         try:
@@ -208,7 +211,7 @@ def _numbers(table: Table, column: str) -> dict[int, float]:
             message = f"Row {row} of {table.name}: {error}"
             raise InvalidInput(message) from error
         found[row] = math.nan if value is None else value
-    return found
+    return pd.Series(found, dtype=float)
 
 
 def drawn(given: LabelledAnswers, most: int, *, seed: int) -> np.ndarray:

@@ -5,7 +5,7 @@ last says what survived. After arXiv 2605.17028, where most detectors are near c
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -145,15 +145,30 @@ class _State:
 
 
 def ladder_of(given: LabelledAnswers, signal: Signal, *, seed: int = 0, most: int = MOST) -> Ladder:
-    """Take a signal (A,) up the ladder, on `most` of the answers that have it.
+    """The ladder of a signal (A,), on `most` of the answers that have it.
 
     Raises:
         InvalidInput: fewer than 20 answers have a signal, or all of these are correct, or all incorrect.
     """
-    used = _used(given, signal, seed=seed, most=most)
-    without = int((~np.isfinite(signal.values)).sum())
-    ladder = ladder_on(prepare(given.among(used), seed=seed), signal.among(used))
-    return replace(ladder, without_signal=without, undrawn=int((~used).sum()) - without)
+    return next(ladders_of(given, [signal], seed=seed, most=most))
+
+
+def ladders_of(
+    given: LabelledAnswers, signals: Iterable[Signal], *, seed: int = 0, most: int = MOST
+) -> Iterator[Ladder]:
+    """The ladders of several signals (A,); the controls are fitted once for those that the same answers have.
+
+    Raises:
+        InvalidInput: as `ladder_of`.
+    """
+    before, prepared = np.zeros(0, dtype=bool), None
+    for signal in signals:
+        used = _used(given, signal, seed=seed, most=most)
+        if prepared is None or not np.array_equal(used, before):
+            before, prepared = used, prepare(given.among(used), seed=seed)
+        without = int((~np.isfinite(signal.values)).sum())
+        ladder = ladder_on(prepared, signal.among(used))
+        yield replace(ladder, without_signal=without, undrawn=int((~used).sum()) - without)
 
 
 def prepared_for(given: LabelledAnswers, signal: Signal, *, seed: int = 0, most: int = MOST) -> Prepared:
@@ -337,7 +352,7 @@ def _attention(state: _State) -> Iterator[Rung]:
         yield Rung(
             id=f"attention_{name.split()[0]}",
             name=f"minus {name} attention",
-            question="Does its own attention matter, or would this do?",
+            question="Does it rank worse with this in place of its own attention?",
             kind="difference",
             estimate=difference_of_areas(-values[:, None], -replaced.T, counted),
             note=f"{left} answers have no other attention." if left else "",

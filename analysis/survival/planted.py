@@ -1,6 +1,7 @@
-"""The opposite test: signals that are known to add something, leaks that do not, and random ones.
+"""A test of the test: signals that are made to add something, leaks that do not, and random signals.
 
-A user sees them beside the own signal: what is planted has to be found, and chance has to fail.
+A user sees them beside their own signal: planted signals have to survive, planted leaks must not, and random signals
+only by chance.
 """
 
 from collections.abc import Iterator
@@ -9,13 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.stats import Estimate, sign_of
-from analysis.survival.beyond import beyond
+from analysis.survival.beyond import added_by
 from analysis.survival.controls import CONTROLS
 from analysis.survival.ladder import Prepared
 
 RANDOM = 200
-MOST_SURVIVING = RANDOM // 20
-"""Surviving is one end of an interval of 95 %: of 200 random signals 5 are expected to, and at most 10 allowed."""
 _STRENGTHS = (1.0, 2.0)  # standard deviations between incorrect and correct answers
 _NOISE = 0.3  # standard deviations of a control's score that are added to it
 
@@ -43,28 +42,30 @@ class SelfTest:
     surviving: int
 
     @property
+    def most(self) -> int:
+        """How many random signals may survive: twice as many as lie above a two-sided interval of 95 %."""
+        return self.random // 20
+
+    @property
     def holds(self) -> bool:
-        """Whether all that was planted is found or caught, and no more random signals survive than chance lets."""
-        return self.surviving <= self.random / 20 and all(one.survives == one.has_to_survive for one in self.planted)
+        """Whether planted signals survive and planted leaks do not, and no more random signals than may."""
+        return self.surviving <= self.most and all(one.survives == one.has_to_survive for one in self.planted)
 
 
 def self_test(prepared: Prepared, *, random: int = RANDOM) -> SelfTest:
     """Judge planted and random signals on these answers, with their labels and controls."""
     rng = np.random.default_rng(prepared.seed)
     drawn = rng.normal(size=(random, len(prepared.fold)))
+    names, survive, planted = zip(*_signals(prepared, rng), strict=True)
+    added = added_by(np.vstack([*planted, drawn]), prepared.given, prepared.together, prepared.fold)
     return SelfTest(
         planted=tuple(
-            Planted(name=name, has_to_survive=survives, estimate=_added(values, prepared))
-            for name, survives, values in _signals(prepared, rng)
+            Planted(name=name, has_to_survive=survives, estimate=estimate)
+            for name, survives, estimate in zip(names, survive, added[: len(names)], strict=True)
         ),
         random=random,
-        surviving=sum(sign_of(_added(values, prepared)) > 0 for values in drawn),
+        surviving=sum(sign_of(estimate) > 0 for estimate in added[len(names) :]),
     )
-
-
-def _added(values: np.ndarray, prepared: Prepared) -> Estimate:
-    found = beyond(values, prepared.given, prepared.together, prepared.fold, permutations=0, seed=prepared.seed)
-    return found.estimate
 
 
 def _signals(prepared: Prepared, rng: np.random.Generator) -> Iterator[tuple[str, bool, np.ndarray]]:

@@ -163,4 +163,4 @@ def self_test_sentences(found: SelfTest) -> Sequence[str]:
         f"{'' if one.survives == one.has_to_survive else ' (it should)' if one.has_to_survive else ' (it should not)'}."
         for one in found.planted
     ]
-    return [*lines, f"{found.surviving} of {found.random} random signals survive; about {found.random // 40} may."]
+    return [*lines, f"{found.surviving} of {found.random} random signals survive; at most {found.most} may."]

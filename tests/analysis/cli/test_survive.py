@@ -45,7 +45,7 @@ def test_methods_of_a_run_are_judged_and_planted_ones_on_demand(tmp_path, capsys
     assert main(["survive", str(run.folder), "--signal", "rauq", "--planted"]) == 0
     said = capsys.readouterr().out
     assert "minus constant attention" in said
-    assert "of 200 random signals survive; about 5 may." in said
+    assert "of 200 random signals survive; at most 10 may." in said
 
 
 @pytest.mark.parametrize(

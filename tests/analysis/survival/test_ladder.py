@@ -11,7 +11,7 @@ import rauq
 from analysis.answer_sets.separation import areas, difference_of_areas, labelled
 from analysis.datasets.columns import Columns
 from analysis.stats import in_words, roc_auc
-from analysis.survival.asked import labelled_signal, survive
+from analysis.survival.asked import labelled_signals, survive
 from analysis.survival.beyond import beyond, fit
 from analysis.survival.controls import crossed
 from analysis.survival.labelled import LabelledAnswers, Signal, drawn
@@ -171,7 +171,7 @@ def test_a_column_of_a_table_is_a_signal_without_a_model(given):
     found = survive(frame, "mine", columns=COLUMNS)
     assert found.survives
     assert (found.answers, found.without_signal) == (NUM - 1, 1)
-    np.testing.assert_array_equal(labelled_signal(frame, "mine", columns=COLUMNS)[0].incorrect, answers.incorrect)
+    np.testing.assert_array_equal(labelled_signals(frame, ["mine"], columns=COLUMNS)[0].incorrect, answers.incorrect)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_a_method_of_ones_own_and_the_attention_of_rauq_on_a_run(tmp_path):
     run = made_run(tmp_path / "made", quality=[float(number % 3 > 0) for number in range(45)])
     own = rauq.Method(id="longest", name="Longest", compute=lambda evidence: float(len(evidence.trace.pieces)))
     found = survive(run, own)
-    np.testing.assert_array_equal(labelled_signal(run, own)[1].values, run.lengths)
+    np.testing.assert_array_equal(labelled_signals(run, [own])[1][0].values, run.lengths)
     assert "attention_constant" not in {rung.id for rung in found.rungs}
     rungs = {rung.id: rung for rung in survive(run, "rauq").rungs}
     assert {"attention_another", "attention_constant"} <= set(rungs)
