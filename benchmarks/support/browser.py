@@ -14,6 +14,8 @@ _FLAGS = (
     *("--disable-background-networking", "--disable-component-update"),
 )
 
+# A timer of the page, which a busy page delays as it delays the timers of its fields.
+_REST = "() => new Promise((rested) => setTimeout(() => requestIdleCallback(rested), 250))"
 _TWO_FRAMES = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 
 
@@ -60,5 +62,5 @@ def open_list(field: Locator) -> None:
 
 def wait_until_idle(page: Page) -> None:
     """Wait until the script of the app does not run, and no change is on its way to it."""
-    page.wait_for_timeout(250)  # a change is sent to the server after a short rest
+    page.evaluate(_REST)  # a change is sent to the server after a short rest
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()

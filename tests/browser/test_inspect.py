@@ -111,6 +111,7 @@ def it_is_judged_and_ranked_and_its_weakest_point_has_alternatives(page, recorde
     expect(where).to_have_text("Weakest point of 3")
     points = weak_points(trace, rauq.score(trace))
     for place in (1, 2):
+        rested(page)
         page.locator(".next-weak").click()
         expect(page.locator(".token[aria-pressed=true]")).to_have_attribute("data-index", str(points[place]))
         expect(where).to_contain_text(f"Weak point {place + 1} of 3")
