@@ -15,7 +15,7 @@ _FLAGS = (
 )
 
 # A timer of the page, which a busy page delays as it delays the timers of its fields.
-_REST = "() => new Promise((rested) => setTimeout(() => requestIdleCallback(rested), 250))"
+_REST = "() => new Promise((rested) => setTimeout(rested, 250))"
 _TWO_FRAMES = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 
 
