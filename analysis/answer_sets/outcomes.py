@@ -55,12 +55,17 @@ def outcomes(answers: pd.DataFrame, thresholds: Thresholds) -> Outcomes:
 
 def outcomes_in_words(found: Outcomes) -> str:
     """All numbers, with reasons: "814 answers: 204 correct, 539 incorrect, 71 without quality (71 no reference)"."""
-    parts = [f"{found.correct:,} correct", f"{found.incorrect:,} incorrect"]
-    parts += _if_any((found.between, "between"), (found.unclear, "unclear"), *_unjudged(found))
     reasons = [f"{count:,} {reason}" for reason, count in found.undefined[:_MOST_REASONS]]
     reasons += _if_any((sum(count for _, count in found.undefined[_MOST_REASONS:]), "for other reasons"))
     why = f" ({'; '.join(reasons)})" if reasons else ""
-    return f"{_answers(found.answers)}: {', '.join(parts)}{why}"
+    return f"{counts_in_words(found)}{why}"
+
+
+def counts_in_words(found: Outcomes) -> str:
+    """All numbers: "814 answers: 204 correct, 539 incorrect, 71 without quality"."""
+    parts = [f"{found.correct:,} correct", f"{found.incorrect:,} incorrect"]
+    parts += _if_any((found.between, "between"), (found.unclear, "unclear"), *_unjudged(found))
+    return f"{_answers(found.answers)}: {', '.join(parts)}"
 
 
 def about_outcomes(

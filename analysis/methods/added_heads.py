@@ -15,7 +15,7 @@ from analysis.quality.judgement import Thresholds
 from analysis.runs.opened import Run
 from analysis.stats import Estimate, in_words, is_slight, prr, sign_of
 from rauq.detectors.added_heads import AddedHeads as FittedHeads
-from rauq.labels import number
+from rauq.labels import listed, number
 
 SIZES = (2, 5, 10)  # heads
 DRAWS = 100  # of random heads
@@ -307,6 +307,18 @@ def _frequencies(given: Candidates, chosen: dict[str, np.ndarray]) -> tuple[tupl
     places, counts = np.unique(np.concatenate(list(chosen.values())).astype(int), return_counts=True)
     order = np.argsort(-counts, kind="stable")
     return tuple((given.heads[int(places[at])], int(counts[at])) for at in order)
+
+
+def added_heads_claim(found: AddedHeads) -> str:
+    """Whether RAUQ ranks better with heads in groups that did not choose them."""
+    if found.reason:
+        return "Whether heads add anything to RAUQ is not known"
+    sign = sign_of(found.differences["heads"])
+    if sign < 1:
+        return f"{found.k} further heads {'make RAUQ rank worse' if sign else 'are not shown to improve RAUQ'}"
+    matched = listed([_CONTROLS[name] for name in found.matched_by])
+    but = f"; that they do more than {matched} is not shown" if matched else ""
+    return f"{found.k} further heads improve RAUQ{but}"
 
 
 def added_heads_sentence(found: AddedHeads) -> str:

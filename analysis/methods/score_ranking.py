@@ -10,7 +10,7 @@ import pandas as pd
 from analysis.answer_sets.sentences import joined
 from analysis.methods.comparison import ALL, WITHIN, Comparison, Metric, compare, groups_of, headline_groups
 from analysis.quality.judgement import Thresholds
-from analysis.runs.own import needs_of
+from analysis.runs.own import uses_judge
 from analysis.stats import METRICS, Estimate, in_words
 from rauq.labels import number
 
@@ -114,11 +114,11 @@ def _within(simple: Simple, name: str) -> str:
 
 def unnamed_note(simple: Simple, methods: Sequence[str]) -> str:
     """Why methods that use the judge of facts are favoured; "" where none is there, or the judge knows every answer."""
-    if simple.unnamed is None or not any("facts" in needs_of(method) for method in methods):
+    if simple.unnamed is None or not any(map(uses_judge, methods)):
         return ""
     return joined(
         f"{number(100 * simple.share_unnamed, places=0)} % of the answers name nothing that the judge of facts knows. "
         "They agree with no sample by the same facts, and none of them is judged correct: this alone ranks all "
         f"answers with a {METRICS[simple.metric]} of {in_words(simple.unnamed)}{_within(simple, 'unnamed')}.",
-        "So the methods marked “same facts” are favoured here, and cannot be compared with the others.",
+        "So these methods are favoured here, and cannot be compared with the others.",
     )

@@ -27,7 +27,7 @@ from analysis.methods.comparison import (
 )
 from analysis.methods.errors import End, ErrorAnalysis
 from analysis.paper import published_errors, published_runtime
-from analysis.runs.own import needs_of
+from analysis.runs.own import needs_of, uses_judge
 from analysis.runs.timings import Cost
 from analysis.stats import METRICS, SMALLEST, Estimate, in_words, is_slight, sign_of
 from rauq.labels import listed, number
@@ -177,7 +177,7 @@ def charges_note(costs: Sequence[Cost]) -> str:
 
 def judges_note(methods: Sequence[str]) -> str:
     """What replaces the paper's NLI model; "" where nothing does."""
-    if not any("facts" in needs_of(method) for method in methods):
+    if not any(map(uses_judge, methods)):
         return ""
     return (
         "Same facts: instead of the paper's NLI model, two answers are equivalent if their facts agree; this works for "
@@ -243,20 +243,32 @@ def rejections_caption(rejections: Rejections, *, at: float = 0.2) -> str:
     )
 
 
+def most_and_least_alike(agreement: MethodAgreement, base: str = RAUQ) -> tuple[str, str] | None:
+    """The methods that agree most and least with `base`; None where no correlation is defined."""
+    others = _correlations(agreement, base)
+    return (max(others, key=others.__getitem__), min(others, key=others.__getitem__)) if others else None
+
+
+def _correlations(agreement: MethodAgreement, base: str) -> dict[str, float]:
+    """Spearman's correlation of `base` with each other method, where it is defined."""
+    if base not in agreement.methods:
+        return {}
+    own = agreement.correlations[agreement.methods.index(base)]
+    return {
+        method: value
+        for method, value in zip(agreement.methods, own, strict=True)
+        if method != base and not math.isnan(value)
+    }
+
+
 def agreement_sentence(agreement: MethodAgreement, *, base: str = RAUQ) -> str:
     """Which methods agree most and least with `base` about the order of the answers."""
     if base not in agreement.methods:
         return f"{name_of(base)} is not among these methods."
-    own = agreement.methods.index(base)
-    others = {
-        method: value
-        for method, value in zip(agreement.methods, agreement.correlations[own], strict=True)
-        if method != base and not math.isnan(value)
-    }
-    if not others:
+    others, ends = _correlations(agreement, base), most_and_least_alike(agreement, base)
+    if ends is None:
         return "No correlation is defined."
-    most, least = max(others, key=others.__getitem__), min(others, key=others.__getitem__)
-    near, far = (f"{name_of(method)} ({number(others[method], places=2)})" for method in (most, least))
+    near, far = (f"{name_of(method)} ({number(others[method], places=2)})" for method in ends)
     if len(others) == 1:
         return f"Spearman correlation of {name_of(base)} with {near}."
     return f"{name_of(base)} agrees most with {near} and least with {far}, by Spearman correlation."
@@ -398,6 +410,11 @@ def sweep_sentence(sweep: Sweep) -> str:
     first = f"ranks {verdicts[0]} than shuffled" if verdicts[0] else "cannot be compared with shuffled"
     more = " and" if verdicts[0] == verdicts[-1] else f", {verdicts[-1] or 'and cannot be compared'}"
     return f"At the paper's alpha {sweep.paper_alpha:g} real attention {first}{more.join(words)}."
+
+
+def than_shuffled(sweep: Sweep) -> str:
+    """How real attention ranks compared with shuffled at the paper's alpha, over all answers; "" where undefined."""
+    return "" if sweep.best(ALL) is None else _than(_at(sweep, "shuffled", ALL, sweep.paper_alpha))
 
 
 def attention_sentences(sweep: Sweep) -> tuple[str, ...]:

@@ -166,6 +166,11 @@ def needs_of(method: str) -> frozenset[Need]:
     return frozenset(row.needs) if row else frozenset()
 
 
+def uses_judge(method: str) -> bool:
+    """Whether a method reads the facts that answers are judged by, which methods that compete with RAUQ do not."""
+    return "facts" in needs_of(method)
+
+
 QualityFunction = Callable[[Example, str], float]
 """Quality of an answer to an example, higher is better; the answer is without thinking."""
 

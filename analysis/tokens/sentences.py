@@ -43,6 +43,20 @@ def undefined_reason(detection: Detection) -> str:
     return "" if any(not own.wrong.auc.reason for own in detection.found) else detection.found[0].wrong.auc.reason
 
 
+def detection_claim(detection: Detection) -> str:
+    """Whether a signal finds wrong tokens, or facts of either kind."""
+    if undefined_reason(detection):
+        return "Which signal finds wrong tokens is not known"
+    best, own = _highest(detection, lambda one: one.wrong.auc)
+    wrong, right = own.wrong.auc, own.right.auc
+    if not wrong.low > _CHANCE:
+        return "No signal is shown to find wrong tokens"
+    start = f"{best[:1].upper()}{best[1:]} marks"
+    if right.reason:
+        return f"{start} wrong tokens"
+    return f"{start} wrong tokens, and correct facts less" if right.high < wrong.low else f"{start} facts, not errors"
+
+
 def detection_sentence(detection: Detection) -> str:
     """Which signal ranks wrong tokens highest, if above others at all, and whether it does more than find facts."""
     if reason := undefined_reason(detection):

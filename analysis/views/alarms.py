@@ -30,6 +30,16 @@ def _alarms(answers: AnswerSet, _choices: Choices) -> AlarmCurves:
     return alarm_curves(answers.batch("predicting"), truth(answers.sides), clusters=answers.clusters)
 
 
+def _claim(seen: Seen[Choices, AlarmCurves]) -> str:
+    found = seen.result
+    if found.reason:
+        return "What an alarm would stop is not known"
+    share, low, _ = (100 * float(end) for end in found.stopped[RAUQ].incorrect[found.stated])
+    if not low > 100 * STATED:
+        return "An alarm by RAUQ is not shown to stop more incorrect answers than correct ones"
+    return f"An alarm that stops {_RATE} of correct answers would stop {number(share, places=0)} % of incorrect ones"
+
+
 def _sentence(seen: Seen[Choices, AlarmCurves]) -> str:
     found = seen.result
     if found.reason:
@@ -107,9 +117,11 @@ def _row(found: AlarmCurves, name: OnlineScore, place: int) -> dict[str, object]
 ALARMS = View[Choices, AlarmCurves](
     id="alarms",
     title="Alarms",
+    topic="Which answers?",
     question="How many incorrect answers would an alarm stop while they are written?",
     needs=frozenset({"thresholds"}),
     compute=_alarms,
+    claim=_claim,
     sentence=_sentence,
     more=_more,
     pictures=_pictures,

@@ -10,7 +10,7 @@ from analysis.views.variants import ABLATIONS, ALPHA, ATTENTION
 from analysis.views.view import View
 
 OF_METHODS: tuple[View[Choices, Any], ...] = (
-    *(RANKING, REJECTION, ALPHA, ABLATIONS, SURVIVAL, ATTENTION, SCORES, AGREEMENT, ERRORS, ALARMS),
+    *(RANKING, REJECTION, SCORES, SURVIVAL, ATTENTION, ALPHA, ABLATIONS, AGREEMENT, ERRORS, ALARMS),
 )
 """Those of the page Methods, in its order and that of a report."""
 VIEWS: tuple[View[Any, Any], ...] = (*answer_sets.VIEWS, *OF_METHODS)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.answer_sets import sentences, tables
+from analysis.answer_sets import claims, sentences, tables
 from analysis.answer_sets.best_and_worst import BestAndWorst, best_and_worst
 from analysis.answer_sets.figures import best_and_worst_map, calibration_chart, quality_bins_chart, selected_heads_map
 from analysis.answer_sets.gaps import HeadGaps, head_gaps, with_enough
@@ -67,10 +67,12 @@ def _best_tables(seen: Seen[Choices, BestAndWorst]) -> tuple[Table, ...]:
 BEST = View[Choices, BestAndWorst](
     id="best",
     title="Figure 2: best and worst",
+    topic="The paper's figures",
     question="How do heads attend in the best answers, and how in the worst?",
     needs=frozenset({"layer", "tokens", "offset", "k"}),
     uses_selection=True,
     compute=_best,
+    claim=lambda seen: claims.best_and_worst_claim(seen.result, seen.choices.layer),
     sentence=lambda seen: sentences.about_best_and_worst(seen.result, seen.choices.layer),
     pictures=_best_pictures,
     tables=_best_tables,
@@ -122,6 +124,10 @@ def _gap_tables(seen: Seen[Choices, HeadGaps]) -> tuple[Table, ...]:
     return (Table("by_verdict", "Correct vs incorrect, all layers", caption, frame, place="folded"),)
 
 
+def _gap_claim(seen: Seen[Choices, HeadGaps]) -> str:
+    return claims.gap_claim(seen.result, seen.answers.layers.index(seen.choices.layer), seen.choices.layer)
+
+
 def _gap_sentence(seen: Seen[Choices, HeadGaps]) -> str:
     return sentences.about_gap(seen.result, seen.answers.layers.index(seen.choices.layer), seen.choices.layer)
 
@@ -133,10 +139,12 @@ def _gap_more(seen: Seen[Choices, HeadGaps]) -> str:
 GAP = View[Choices, HeadGaps](
     id="gap",
     title="Figure 3a: by verdict",
+    topic="The paper's figures",
     question="Do heads attend less to the previous token where an answer is incorrect?",
     needs=frozenset({"layer", "tokens", "offset", "thresholds"}),
     uses_selection=True,
     compute=_gaps,
+    claim=_gap_claim,
     sentence=_gap_sentence,
     more=_gap_more,
     pictures=_gap_pictures,
@@ -187,10 +195,12 @@ def _bins_tables(seen: Seen[Choices, ByQuality]) -> tuple[Table, ...]:
 BINS = View[Choices, ByQuality](
     id="bins",
     title="Figure 3b: by quality",
+    topic="The paper's figures",
     question="Is the answer better where the selected head attends more to the previous token?",
     needs=frozenset({"layer", "tokens", "offset"}),
     uses_selection=True,
     compute=_by_quality,
+    claim=lambda seen: claims.bins_claim(seen.result.correlations.spearman, seen.choices.layer),
     sentence=lambda seen: sentences.about_bins(seen.result.correlations.spearman, seen.choices.layer),
     pictures=_bins_pictures,
     tables=_bins_tables,
@@ -233,10 +243,12 @@ def _distance_tables(seen: Seen[Choices, HeadGaps]) -> tuple[Table, ...]:
 FURTHER = View[Choices, HeadGaps](
     id="further",
     title="Figure 3c: by distance",
+    topic="The paper's figures",
     question="Do heads also attend less to tokens that are further back?",
     needs=frozenset({"layer", "tokens", "thresholds"}),
     uses_selection=True,
     compute=_by_distance,
+    claim=lambda seen: claims.distances_claim(with_enough(seen.result, OFFSETS), seen.choices.layer),
     sentence=lambda seen: sentences.about_distances(with_enough(seen.result, OFFSETS), seen.choices.layer),
     pictures=_distance_pictures,
     tables=_distance_tables,
@@ -310,10 +322,12 @@ def _selected_tables(seen: Seen[Choices, Selected]) -> tuple[Table, ...]:
 SELECTED = View[Choices, Selected](
     id="picked",
     title="Selected heads",
+    topic="Which heads?",
     question="Which heads does RAUQ select, and always the same ones?",
     needs=frozenset({"layer", "tokens", "offset"}),
     uses_selection=True,
     compute=_selected,
+    claim=lambda seen: claims.selected_heads_claim(seen.result.heads, seen.choices.layer),
     sentence=lambda seen: sentences.about_selected_heads(seen.result.heads, seen.choices.layer),
     pictures=_selected_pictures,
     tables=_selected_tables,
@@ -386,9 +400,11 @@ def _meaning_tables(seen: Seen[Choices, Meaning]) -> tuple[Table, ...]:
 MEANING = View[Choices, Meaning](
     id="meaning",
     title="What a score means",
+    topic="What is a score worth?",
     question="How many answers with such a score are correct?",
     needs=frozenset({"settings"}),
     compute=_meaning,
+    claim=lambda seen: claims.meaning_claim(seen.result.calibration, seen.result.uncertainty),
     sentence=lambda seen: sentences.about_meaning(seen.result.calibration, seen.result.uncertainty),
     more=lambda seen: joined(score_sentence(seen.result.ranked), within_sentence(seen.result.ranked)),
     bounds=lambda seen: score_bounds_sentence(seen.result.bounds),
@@ -397,5 +413,5 @@ MEANING = View[Choices, Meaning](
 )
 
 
-VIEWS: tuple[View[Choices, Any], ...] = (HEADS, ADDED, MEANING, TOKENS, BEST, GAP, BINS, FURTHER, SELECTED)
+VIEWS: tuple[View[Choices, Any], ...] = (HEADS, ADDED, SELECTED, TOKENS, BEST, GAP, BINS, FURTHER, MEANING)
 """In the order of the page and of a report."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 
-from analysis.answer_sets import sentences, tables
+from analysis.answer_sets import claims, sentences, tables
 from analysis.answer_sets.heads import SelectedHeads, selected_heads
 from analysis.answer_sets.sentences import joined
 from analysis.answer_sets.separation import HeldOut, Separation, area_of, by_length, held_out, separation
@@ -14,6 +14,7 @@ from analysis.methods.added_heads import (
     AddedHeads,
     added_heads,
     added_heads_caption,
+    added_heads_claim,
     added_heads_sentence,
     candidates,
     chosen_sentence,
@@ -26,6 +27,7 @@ from analysis.tokens.figures import signals_chart
 from analysis.tokens.sentences import (
     detection_caption,
     detection_cells,
+    detection_claim,
     detection_sentence,
     detection_table,
     heads_caption,
@@ -110,10 +112,12 @@ def _separated_tables(seen: Seen[Choices, Separated]) -> tuple[Table, ...]:
 HEADS = View[Choices, Separated](
     id="heads",
     title="Heads",
+    topic="Which heads?",
     question="Which heads separate correct from incorrect answers?",
     needs=frozenset({"tokens", "thresholds"}),
     uses_selection=True,
     compute=_separated,
+    claim=lambda seen: claims.separation_claim(seen.result.found),
     sentence=lambda seen: sentences.about_separation(seen.result.found, seen.result.same_length, seen.answers.layers),
     more=_separated_more,
     bounds=_separated_bounds,
@@ -169,9 +173,11 @@ ADDED = View[Choices, AddedHeads](
     id="added",
     within="heads",
     title="RAUQ + heads",
+    topic="Which heads?",
     question="Do heads that other groups chose add anything to RAUQ?",
     needs=frozenset({"added", "thresholds", "settings"}),
     compute=_added,
+    claim=lambda seen: added_heads_claim(seen.result),
     sentence=lambda seen: added_heads_sentence(seen.result),
     pictures=_added_pictures,
     tables=_added_tables,
@@ -215,9 +221,11 @@ def _token_tables(seen: Seen[Choices, Detection]) -> tuple[Table, ...]:
 TOKENS = View[Choices, Detection](
     id="tokens",
     title="Wrong tokens",
+    topic="Which heads?",
     question="Which signal finds the wrong tokens of an answer?",
     needs=frozenset({"thresholds", "settings"}),
     compute=_tokens,
+    claim=lambda seen: detection_claim(seen.result),
     sentence=lambda seen: detection_sentence(seen.result),
     more=lambda seen: place_sentence(seen.result),
     pictures=_token_pictures,

@@ -4,7 +4,7 @@ Two views of that page are no objects: Supervised shows tables that a command wr
 Several runs sets whole runs side by side. Neither is about the scores of one set of answers.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import get_args
@@ -19,7 +19,7 @@ from analysis.answer_sets.sides import groups_note
 from analysis.answer_sets.tables import quality_bins_table
 from analysis.exports.tables import Table
 from analysis.figures import UNCERTAINTY
-from analysis.methods import sentences, tables
+from analysis.methods import claims, sentences, tables
 from analysis.methods.ablations import ablations
 from analysis.methods.agreement import Disagreement, MethodAgreement, disagreement, method_agreement
 from analysis.methods.attention_permutation import TokensScored
@@ -55,6 +55,7 @@ from analysis.methods.unclear import (
 from analysis.quality.unclear import UnclearBounds
 from analysis.runs.methods import check_comparable
 from analysis.runs.opened import Run
+from analysis.runs.own import uses_judge
 from analysis.runs.timings import Cost, costs
 from analysis.stats import METRICS
 from analysis.views.answer_set import AnswerSet
@@ -115,12 +116,21 @@ def base_of(run: Run) -> str:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ranked:
-    """The methods compared, also with unclear answers on either side, beside what their length alone tells."""
+    """The methods compared, also with unclear answers on either side, beside what their length alone tells.
+
+    `judging`: those that read the facts by which answers are judged, compared with each other alone; None without any.
+    """
 
     comparison: Comparison
+    judging: Comparison | None
     bounds: UnclearBounds[Comparison] | None
     simple: Simple
     costs: tuple[Cost, ...]
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Those that compete, then those that read the facts of the judge."""
+        return (*self.comparison.methods, *(self.judging.methods if self.judging else ()))
 
     @property
     def paired(self) -> Paired | None:
@@ -132,24 +142,28 @@ class Ranked:
 
 
 def _ranked(answers: AnswerSet, choices: Choices) -> Ranked:
-    own, methods, metric, limits = answers.answers, answers.run.methods, choices.metric, answers.thresholds
+    own, metric, limits = answers.answers, choices.metric, answers.thresholds
+    competing, judging = _competing(answers.run.methods)
+    compared = partial(compare, own, groups=answers.groups, metric=metric, thresholds=limits)
     return Ranked(
-        comparison=compare(own, methods, answers.groups, metric=metric, thresholds=limits),
-        bounds=comparison_bounds(own, methods, answers.groups, metric=metric, thresholds=limits),
+        comparison=compared(competing),
+        judging=compared(judging) if judging else None,
+        bounds=comparison_bounds(own, competing, answers.groups, metric=metric, thresholds=limits),
         simple=simple_rankings(own, metric=metric, thresholds=limits, clusters=answers.clusters),
         costs=costs(answers.run),
     )
 
 
+def _competing(methods: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The methods that compete, and those that read the facts of the judge; these compete where there are no others."""
+    competing = [method for method in methods if not uses_judge(method)]
+    return (competing, [method for method in methods if uses_judge(method)]) if competing else (list(methods), [])
+
+
 def _ranked_more(seen: Seen[Choices, Ranked]) -> str:
     found, simple = seen.result.comparison, seen.result.simple
     _, *within = sentences.comparison_sentences(found)
-    return joined(
-        *within,
-        unnamed_note(simple, found.methods),
-        simple_sentence(simple),
-        sentences.undefined_sentence(found.methods, found.of_group(ALL)),
-    )
+    return joined(*within, simple_sentence(simple), sentences.undefined_sentence(found.methods, found.of_group(ALL)))
 
 
 def _ranked_pictures(seen: Seen[Choices, Ranked]) -> tuple[Picture, ...]:
@@ -162,7 +176,29 @@ def _ranked_pictures(seen: Seen[Choices, Ranked]) -> tuple[Picture, ...]:
         joined(sentences.intervals_caption(found), sentences.within_note(found)),
         partial(method_intervals, found.methods, found.headline, metric=found.metric),
     )
-    return (each,) if paired is None else (each, _differences(paired, found.metric))
+    judging = () if seen.result.judging is None else (_judging_picture(seen, seen.result.judging),)
+    return (each, *judging, *(() if paired is None else (_differences(paired, found.metric),)))
+
+
+_JUDGING = "Methods that read the facts of the judge"
+
+
+def _judging_picture(seen: Seen[Choices, Ranked], found: Comparison) -> Picture:
+    return Picture(
+        f"methods_same_facts_{found.metric}",
+        f"{_JUDGING}, by {METRICS[found.metric]}",
+        f"{METRICS[found.metric]} of each of these methods with its interval",
+        _judging_caption(seen, found),
+        partial(method_intervals, found.methods, found.headline, metric=found.metric),
+    )
+
+
+def _judging_caption(seen: Seen[Choices, Ranked], found: Comparison) -> str:
+    return joined(
+        unnamed_note(seen.result.simple, found.methods),
+        sentences.judges_note(found.methods),
+        sentences.undefined_sentence(found.methods, found.of_group(ALL)),
+    )
 
 
 def _differences(paired: Paired, metric: Metric) -> Picture:
@@ -183,22 +219,25 @@ def ranking_caption(seen: Seen[Choices, Ranked]) -> str:
         sentences.within_note(found),
         sentences.costs_sentence(measured),
         sentences.charges_note(measured),
-        sentences.judges_note(found.methods),
         groups_note(seen.answers.group_names),
     )
 
 
 def _ranked_tables(seen: Seen[Choices, Ranked]) -> Iterator[Table]:
-    found, paired = seen.result.comparison, seen.result.paired
+    found, judging, paired = seen.result.comparison, seen.result.judging, seen.result.paired
     metric, heading = found.metric, f"Methods by {METRICS[found.metric]}"
     frame = with_bounds(tables.methods_table(found, seen.result.costs), seen.result.bounds)
     frame = frame.iloc[found.best_first].reset_index(drop=True)
     yield Table(f"methods_{metric}", heading, ranking_caption(seen), frame)
+    if judging is not None:
+        frame = tables.methods_table(judging, seen.result.costs).iloc[judging.best_first].reset_index(drop=True)
+        heading = f"{_JUDGING}, by {METRICS[metric]}"
+        yield Table(f"methods_same_facts_{metric}", heading, _judging_caption(seen, judging), frame)
     yield Table(
         f"methods_{metric}_intervals",
-        f"{heading}, with intervals",
+        f"Methods by {METRICS[metric]}, with intervals",
         sentences.intervals_caption(found),
-        tables.comparison_table(found),
+        pd.concat([tables.comparison_table(one) for one in (found, judging) if one is not None], ignore_index=True),
         rows=_MOST_SHOWN,
         place="file",
     )
@@ -211,9 +250,11 @@ def _ranked_tables(seen: Seen[Choices, Ranked]) -> Iterator[Table]:
 RANKING = View[Choices, Ranked](
     id="ranking",
     title="Ranking",
+    topic="How well does it rank?",
     question="How well does each method rank the answers, and what does it cost?",
     needs=frozenset({"metric"}),
     compute=_ranked,
+    claim=lambda seen: claims.ranking_claim(seen.result.comparison),
     sentence=lambda seen: sentences.comparison_sentences(seen.result.comparison)[0],
     more=_ranked_more,
     bounds=lambda seen: joined(*comparison_bounds_sentences(seen.result.bounds, seen.result.comparison)),
@@ -258,9 +299,11 @@ def _in_tenths(curves: pd.DataFrame) -> pd.DataFrame:
 REJECTION = View[Choices, Rejections](
     id="rejection",
     title="Rejection",
+    topic="How well does it rank?",
     question="How good are the answers that remain as the least confident are rejected?",
     needs=frozenset({"methods"}),
     compute=_rejected,
+    claim=lambda seen: claims.rejections_claim(seen.result),
     sentence=lambda seen: sentences.rejections_caption(seen.result),
     pictures=_rejected_pictures,
     tables=_rejected_tables,
@@ -313,9 +356,11 @@ def _scored_tables(seen: Seen[Choices, Scored]) -> tuple[Table, ...]:
 SCORES = View[Choices, Scored](
     id="scores",
     title="Score and quality",
+    topic="How well does it rank?",
     question="How does quality fall as the uncertainty of a method rises?",
     needs=frozenset({"method"}),
     compute=_scored,
+    claim=lambda seen: claims.scores_claim(seen.result.ranked, seen.choices.method),
     sentence=lambda seen: score_sentence(seen.result.ranked),
     more=lambda seen: within_sentence(seen.result.ranked),
     bounds=lambda seen: score_bounds_sentence(seen.result.bounds),
@@ -382,9 +427,11 @@ def _agreed_tables(seen: Seen[Choices, Agreed]) -> tuple[Table, ...]:
 AGREEMENT = View[Choices, Agreed](
     id="agreement",
     title="Agreement",
+    topic="Which answers?",
     question="Which methods rank the answers alike, and where does RAUQ differ from another one?",
     needs=frozenset({"other"}),
     compute=_agreed,
+    claim=lambda seen: claims.agreement_claim(seen.result.methods, seen.result.base),
     sentence=lambda seen: sentences.agreement_sentence(seen.result.methods, base=seen.result.base),
     more=_agreed_more,
     pictures=_agreed_pictures,
@@ -427,9 +474,11 @@ def _errors_tables(seen: Seen[Choices, dict[str, ErrorAnalysis]]) -> tuple[Table
 ERRORS = View[Choices, dict[str, ErrorAnalysis]](
     id="errors",
     title="Errors",
+    topic="Which answers?",
     question="How many of the least and of the most confident answers are incorrect?",
     needs=frozenset({"method"}),
     compute=_errors,
+    claim=lambda seen: claims.errors_claim(seen.result[seen.choices.method], seen.choices.method),
     sentence=_errors_sentence,
     more=lambda seen: sentences.errors_note(seen.result[seen.choices.method]),
     pictures=lambda _seen: (),

@@ -9,7 +9,7 @@ from analysis.exports.tables import Table
 from analysis.survival.figures import added_rungs, no_rungs, ranking_rungs
 from analysis.survival.labelled import of_run, signal_of_run
 from analysis.survival.ladder import Ladder, ladder_of
-from analysis.survival.sentences import caption, ladder_table, more, shown_table, verdict
+from analysis.survival.sentences import caption, ladder_table, more, shown_table, verdict, verdict_claim
 from analysis.views.answer_set import AnswerSet
 from analysis.views.methods import Choices, base_of
 from analysis.views.view import Picture, Seen, View
@@ -71,6 +71,10 @@ def _table(ladder: Ladder) -> Table:
     return Table("survival", heading, caption(ladder), ladder_table(ladder), cells=shown_table(ladder))
 
 
+def _claim(seen: Seen[Choices, Survived]) -> str:
+    return verdict_claim(seen.result.ladder) if seen.result.ladder else "What is left of this method is not known"
+
+
 def _sentence(seen: Seen[Choices, Survived]) -> str:
     return verdict(seen.result.ladder) if seen.result.ladder else seen.result.reason
 
@@ -78,9 +82,11 @@ def _sentence(seen: Seen[Choices, Survived]) -> str:
 SURVIVAL = View[Choices, Survived](
     id="survives",
     title=_TITLE,
+    topic="What is left of it?",
     question="What is left of a method beyond words, length, group and chance?",
     needs=frozenset({"method"}),
     compute=_survived,
+    claim=_claim,
     sentence=_sentence,
     more=lambda seen: more(seen.result.ladder) if seen.result.ladder else "",
     pictures=lambda seen: _pictures(seen.result),

@@ -10,7 +10,7 @@ import numpy as np
 
 from analysis.answer_sets.sentences import joined
 from analysis.exports.tables import Table
-from analysis.methods import sentences, tables
+from analysis.methods import claims, sentences, tables
 from analysis.methods.ablations import Ablated, Ablation, ablate, ablations
 from analysis.methods.alpha_figures import alpha_groups, alpha_sweep
 from analysis.methods.attention_permutation import (
@@ -99,9 +99,11 @@ def _sweeps(_answers: AnswerSet, choices: Choices) -> Iterator[Choices]:
 ALPHA = View[Choices, Sweep](
     id="alpha",
     title="Alpha",
+    topic="What is left of it?",
     question="At which alpha does RAUQ rank best, and does that need real attention?",
     needs=frozenset({"metric", "signal", "alignment"}),
     compute=_swept,
+    claim=lambda seen: claims.sweep_claim(seen.result),
     sentence=lambda seen: sentences.sweep_sentence(seen.result),
     more=lambda seen: joined(*sentences.attention_sentences(seen.result)),
     pictures=lambda seen: tuple(_swept_pictures(seen)),
@@ -182,9 +184,11 @@ def _ablated_tables(seen: Seen[Choices, Ablated]) -> tuple[Table, ...]:
 ABLATIONS = View[Choices, Ablated](
     id="ablations",
     title="Ablations",
+    topic="What is left of it?",
     question="Which parts of RAUQ matter?",
     needs=frozenset({"metric", "table"}),
     compute=_ablated,
+    claim=lambda seen: claims.first_claim(seen.result.comparison, called="variants"),
     sentence=lambda seen: sentences.comparison_sentences(seen.result.comparison, called="variants")[0],
     more=_ablated_more,
     pictures=_ablated_pictures,
@@ -258,9 +262,11 @@ def _controls(answers: AnswerSet, choices: Choices) -> Iterator[Choices]:
 ATTENTION = View[Choices, tuple[GroupControl, ...]](
     id="attention",
     title="Does attention matter?",
+    topic="What is left of it?",
     question="Does RAUQ rank worse with the attention of another answer?",
     needs=frozenset({"metric", "tokens"}),
     compute=_controlled,
+    claim=lambda seen: claims.control_claim(seen.result),
     sentence=lambda seen: sentences.control_sentences(seen.result)[0],
     more=lambda seen: joined(*sentences.control_sentences(seen.result)[1:]),
     pictures=lambda seen: tuple(_controlled_pictures(seen)),

@@ -13,6 +13,11 @@ C = TypeVar("C")
 R = TypeVar("R")
 
 Click = Literal["", "answer", "layer"]
+Topic = Literal[
+    *("Which heads?", "The paper's figures", "What is a score worth?"),
+    *("How well does it rank?", "What is left of it?", "Which answers?"),
+]
+"""What a view helps to find out; a page lists the views of one topic together."""
 
 
 class Draw(Protocol):
@@ -65,10 +70,11 @@ def as_chosen(_answers: AnswerSet, choices: C) -> tuple[C, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class View(Generic[C, R]):
-    """A view of a set of answers. Its `id` is its address, its `title` its name in the list of views.
+    """A view of a set of answers. Its `id` is its address, its `title` its name in the list of views of its `topic`.
 
     `needs`: the choices on which its result or its pictures depend, by the names of their fields; "thresholds" and
-    "settings" are those of the answers. `sentence` states the result, `more`
+    "settings" are those of the answers. `claim` says what was found in words that need no statistics, and `sentence` in
+    numbers; `more`
     what else there is to know, `bounds` what unclear answers could change in it; these may be empty. `reported`: the
     choices under which a report shows it. `uses_selection`: whether it depends on the heads that RAUQ selects.
     `within`: the id of the view that a page shows it in, where it has no place of its own.
@@ -76,9 +82,11 @@ class View(Generic[C, R]):
 
     id: str
     title: str
+    topic: Topic
     question: str
     needs: frozenset[str] = frozenset()
     compute: Callable[[AnswerSet, C], R]
+    claim: Callable[[Seen[C, R]], str]
     sentence: Callable[[Seen[C, R]], str]
     more: Callable[[Seen[C, R]], str] = nothing
     bounds: Callable[[Seen[C, R]], str] = nothing
@@ -98,4 +106,5 @@ class View(Generic[C, R]):
 
     def words(self, seen: Seen[C, R]) -> str:
         """All its sentences."""
-        return joined(f"{self.sentence(seen).removesuffix('.')}.", self.more(seen), self.bounds(seen))
+        claim, sentence = (words(seen).removesuffix(".") for words in (self.claim, self.sentence))
+        return joined(f"{claim}.", f"{sentence}." if sentence != claim else "", self.more(seen), self.bounds(seen))

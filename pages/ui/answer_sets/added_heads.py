@@ -29,7 +29,8 @@ def added(chosen: Chosen) -> None:
     st.markdown("**RAUQ + heads**: ours, not the paper's")
     choice("Heads added", url_state.ADDED, {size: str(size) for size in SIZES}, chosen.asked.added, usual=Asked().added)
     seen = cache.seen(ADDED, chosen, chosen.choices)
-    st.write(ADDED.sentence(seen))
+    st.write(f"{ADDED.claim(seen)}.")
+    st.caption(ADDED.sentence(seen))
     draw_pictures(ADDED.pictures(seen), chosen)
     _detector(chosen, is_judged=not seen.result.reason)
 

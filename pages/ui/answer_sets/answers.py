@@ -9,7 +9,7 @@ from pages.ui.answer_sets.choices import Asked, Chosen
 from pages.ui.answer_sets.reading import MOST_LISTED, reading_list
 from pages.ui.host import cache
 from pages.ui.shared import url_state
-from pages.ui.shared.run_views.page import choice, openable, sentence
+from pages.ui.shared.run_views.page import choice, headline, openable
 from pages.ui.shared.run_views.verdicts import marks_of
 from rauq.scoring.settings import Settings, is_paper_setting, resolve
 
@@ -25,13 +25,13 @@ def answers(chosen: Chosen) -> None:
     """Draw the answers in a table, the least confident first, or the list of unclear ones."""
     unclear = chosen.unclear
     if chosen.asked.listed == "unclear":
-        sentence(_to_read(int(unclear.sum())), chosen)
+        headline(_to_read(int(unclear.sum())), chosen)
         _which(chosen, unclear)
         reading_list(chosen, unclear)
         return
     table = _table(chosen)
     shown = "" if len(table) == len(chosen.rows) else f", the first {len(table):,} of them"
-    sentence(f"{len(chosen.rows):,} answers, the least confident first{shown}", chosen)
+    headline(f"{len(chosen.rows):,} answers, the least confident first{shown}", chosen)
     _which(chosen, unclear)
     note = f"{chosen.about_setting} Higher is less confident; undefined scores come last."
     openable(table, "answers", chosen, note, height=_HEIGHT)

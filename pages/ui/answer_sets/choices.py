@@ -15,10 +15,12 @@ from analysis.runs.files.arrays import OFFSETS
 from analysis.runs.opened import Run
 from analysis.views import answer_sets
 from analysis.views.answer_set import Choices
+from analysis.views.answer_sets import MEANING
 from pages.ui.shared import state, url_state
 from pages.ui.shared.run_views import filters as run_filters
 from pages.ui.shared.run_views.filters import FILTERS, NUMBER_PATTERN, Filters, groups, marks_facts, passing
 from pages.ui.shared.run_views.page import STEPS, ChosenAnswers, default_thresholds, key_of, put, write
+from pages.ui.shared.run_views.picker import Listed
 from pages.ui.shared.url_state import (
     ALIGNMENT,
     ALPHA,
@@ -51,7 +53,10 @@ from rauq.scoring.settings import Settings, resolve, window
 PAGE = "answer_sets"
 VIEWS = tuple(view for view in answer_sets.VIEWS if not view.within)
 ANSWERS = "answers"  # a list, which this page alone has
-TITLES = MappingProxyType({view.id: view.title for view in VIEWS} | {ANSWERS: "Answers"})
+LISTED = MappingProxyType(
+    {view.id: Listed(view.topic, view.title) for view in VIEWS} | {ANSWERS: Listed(MEANING.topic, "Answers")}
+)
+TITLES = MappingProxyType({view: one.title for view, one in LISTED.items()})
 _FORMER = MappingProxyType({"separation": "heads"})  # names that older links have
 _ADDRESSES = {name: name for name in TITLES}
 WHOLE = "all:"  # of two maps of heads: all answers on the left, all other groups on the right

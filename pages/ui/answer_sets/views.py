@@ -9,7 +9,7 @@ from analysis.tokens.sentences import undefined_reason
 from analysis.views.heads import HEADS, TOKENS
 from pages.ui.answer_sets import choices
 from pages.ui.answer_sets.answers import answers, has_scores
-from pages.ui.answer_sets.choices import ANSWERS, PAGE, TITLES, VIEWS, Asked, Chosen, choose
+from pages.ui.answer_sets.choices import ANSWERS, LISTED, PAGE, VIEWS, Asked, Chosen, choose
 from pages.ui.answer_sets.heads import heads
 from pages.ui.host import cache
 from pages.ui.shared.run_views.page import (
@@ -18,8 +18,8 @@ from pages.ui.shared.run_views.page import (
     filters,
     open_run,
     run_picker,
-    view_picker,
 )
+from pages.ui.shared.run_views.picker import view_picker
 from pages.ui.shared.run_views.views import draw, say
 from pages.ui.shared.url_state import GOAL, HEADS_GOAL, VIEW
 
@@ -81,7 +81,7 @@ def show_run(name: str) -> None:
         run = cache.sampled(run)
     chosen = choose(name, run, asked, settings, usual)
     _controls(columns[1:], chosen)
-    view_picker(TITLES, asked.view, usual=Asked().view)
+    view_picker(LISTED, asked.view, usual=Asked().view)
     draw_view(lambda: _draw(chosen), chosen, figure=asked.view != ANSWERS)
 
 

@@ -24,8 +24,9 @@ from pages.ui.evidence.check import self_check
 from pages.ui.evidence.paper import paper_tables
 from pages.ui.evidence.query import Asked, View, read_asked
 from pages.ui.evidence.records import claims, headline, not_measured, show_records
+from pages.ui.shared import url_state
 from pages.ui.shared.errors import printable
-from pages.ui.shared.run_views.page import view_picker
+from pages.ui.shared.run_views.page import choice
 
 
 def limits(kept: Mapping[str, Record]) -> None:
@@ -72,5 +73,6 @@ def show_evidence() -> None:
         RunError: the run compared with the paper cannot be opened.
     """
     asked = read_asked()
-    view_picker({view: one.name for view, one in _VIEW_SPECS.items()}, asked.view, usual="")
+    names = {view: one.name for view, one in _VIEW_SPECS.items()}
+    choice("View", url_state.VIEW, names, asked.view, usual="", label_visibility="collapsed")
     _VIEW_SPECS[asked.view].draw(asked, records())

@@ -22,6 +22,7 @@ from pages.ui.host import runs
 from pages.ui.shared import url_state
 from pages.ui.shared.run_views.filters import FILTERS, Filters, groups, marks_facts, passing
 from pages.ui.shared.run_views.page import ChosenAnswers, choice, key_of, put, write
+from pages.ui.shared.run_views.picker import Listed
 from pages.ui.shared.url_state import (
     ALIGNMENT,
     BESIDE,
@@ -45,10 +46,13 @@ from rauq.trace.trace import Alignment
 PAGE = "methods"
 SUPERVISED, SEVERAL = "supervised", "several"  # views that this page alone has
 _WITHIN = {view.id: view.within for view in OF_METHODS if view.within}
-TITLES = MappingProxyType(
-    {view.id: view.title for view in OF_METHODS} | {SUPERVISED: "Supervised", SEVERAL: "Several runs"}
-)
-PICKED = MappingProxyType({view: title for view, title in TITLES.items() if view not in _WITHIN})
+_BEYOND = "What about others?"
+_VIEWS = {view.id: Listed(view.topic, view.title) for view in OF_METHODS} | {
+    SUPERVISED: Listed(_BEYOND, "Supervised"),
+    SEVERAL: Listed(_BEYOND, "Several runs"),
+}
+TITLES = MappingProxyType({view: one.title for view, one in _VIEWS.items()})
+LISTED = MappingProxyType({view: one for view, one in _VIEWS.items() if view not in _WITHIN})
 """The views that can be picked; another one is reached from that in `SHOWN_AS`."""
 SHOWN_AS = MappingProxyType({view: _WITHIN.get(view, view) for view in TITLES})
 OF_ONE_RUN = (METHOD, METHODS, TOKENS, *FILTERS)

@@ -28,7 +28,7 @@ from pages.ui.host import hosting
 from pages.ui.methods.choices import Chosen
 from pages.ui.shared.errors import message_text
 from pages.ui.shared.figure_export import is_dark
-from pages.ui.shared.run_views.page import chart, sentence
+from pages.ui.shared.run_views.page import chart, headline
 from pages.ui.shared.run_views.tables import Column, ranked, show_frame, show_table, take_along
 from rauq.layout import ANALYSIS_COMMAND
 
@@ -57,7 +57,7 @@ def supervised(chosen: Chosen) -> None:
 
 
 def _how_to_make_it(chosen: Chosen) -> None:
-    sentence("No tables of supervised methods for this run", chosen)
+    headline("No tables of supervised methods for this run", chosen)
     st.write(_WHAT)
     if hosting.is_hosted():
         st.info(_HOSTED)
@@ -80,7 +80,7 @@ def _commands(request: Request, folder: Path) -> tuple[str, ...]:
 
 def _overview(chosen: Chosen, evaluation: Evaluation, tables: tuple[SplitTable, ...]) -> None:
     """Draw the figure of all splits."""
-    sentence("Supervised methods on answers that they were not fitted on", chosen)
+    headline("Supervised methods on answers that they were not fitted on", chosen)
     st.text(message_text(about_evaluation(evaluation)))
     if changed := about_changes(evaluation, chosen.run):
         st.warning(f"{changed} Make them again with {ANALYSIS_COMMAND} supervised.", icon="⚠️")
@@ -95,8 +95,8 @@ def _overview(chosen: Chosen, evaluation: Evaluation, tables: tuple[SplitTable, 
 
 def _split(table: SplitTable) -> None:
     """Draw the result of a split in a sentence, its table, and the control of text leaks."""
-    headline = split_headline(table)
-    st.header(headline, anchor=False)
+    heading = split_headline(table)
+    st.header(heading, anchor=False)
     st.text(message_text(joined(split_details(table), undefined_sentence(table), dropped_note(table))))
     if not table.rows:
         return
@@ -107,10 +107,10 @@ def _split(table: SplitTable) -> None:
     ]
     names = Column(title="method", values=row_names(table), width=220)
     ours = methods.index(RAUQ) if RAUQ in methods else None
-    show_table([names, *columns], alt=headline, ours=ours)
+    show_table([names, *columns], alt=heading, ours=ours)
     caption = table_caption(table)
     st.caption(f"① best, ② second of a column. {caption}")
-    take_along(Table(name, headline, caption, paper_table(table)))
+    take_along(Table(name, heading, caption, paper_table(table)))
     if table.detectors:
         leaks = Table(f"{name}_leaks", "Control of text leaks", leak_caption(table.metric), leak_table(table))
         show_frame(leaks.frame, alt="Detectors beside the text classifier and shuffled labels")

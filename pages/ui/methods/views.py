@@ -13,23 +13,23 @@ from analysis import paper
 from analysis.answer_sets.sentences import joined
 from analysis.exports.tables import Table
 from analysis.methods import sentences
-from analysis.methods.comparison import RAUQ, Paired, name_of
+from analysis.methods.comparison import RAUQ, Comparison, Paired, name_of
 from analysis.paper import Published
 from analysis.runs.methods import ASKABLE, about_unknown_methods, check_comparable, options_for
 from analysis.runs.opened import MOST_RANKED, MOST_SAMPLED, Run
 from analysis.runs.own import row_of
 from analysis.runs.timings import Cost
 from analysis.views.all_views import OF_METHODS
-from analysis.views.methods import AGREEMENT, ERRORS, RANKING, Ranked
+from analysis.views.methods import AGREEMENT, ERRORS, RANKING
 from analysis.views.survival import SURVIVAL
 from analysis.views.variants import ABLATIONS, ALPHA, ATTENTION
 from analysis.views.view import Picture
 from pages.ui.host import cache
 from pages.ui.methods import choices, collection
 from pages.ui.methods.choices import (
+    LISTED,
     OF_ONE_RUN,
     PAGE,
-    PICKED,
     PICKERS,
     SEVERAL,
     SHOWN_AS,
@@ -52,10 +52,9 @@ from pages.ui.shared.run_views.page import (
     openable,
     put,
     run_picker,
-    sentence,
-    view_picker,
     write,
 )
+from pages.ui.shared.run_views.picker import view_picker
 from pages.ui.shared.run_views.tables import Column, compared, numbers, show_table
 from pages.ui.shared.run_views.views import draw, draw_picture, draw_pictures, draw_tables, save_table, say
 from pages.ui.shared.url_state import update_url
@@ -156,35 +155,38 @@ def _ranking(chosen: Chosen) -> None:
     """Draw the table, RAUQ minus each other method, and on demand missing methods and published numbers."""
     seen = cache.seen(RANKING, chosen, chosen.choices)
     say(RANKING, seen, chosen)
-    own, *others = RANKING.tables(seen)
-    _methods(seen.result)
-    st.caption(f"{_SIGNS} {own.caption}")
-    save_table(own, chosen)
-    if (paired := seen.result.paired) is not None:
+    ranked, (own, *others) = seen.result, RANKING.tables(seen)
+    _methods(ranked.comparison, ranked.costs, own, chosen)
+    if ranked.judging is not None:
+        st.header(others[0].heading, anchor=False)
+        _methods(ranked.judging, ranked.costs, others[0], chosen)
+    if (paired := ranked.paired) is not None:
         _differences(paired, RANKING.pictures(seen)[-1], others[-1], chosen)
     missing_methods(chosen.run)
     published_beside(chosen, (one for one in paper.published_tables() if one.kind == "methods"))
 
 
-def _methods(ranked: Ranked) -> None:
-    """Draw the table of methods, the best on top."""
-    comparison = ranked.comparison
+def _methods(comparison: Comparison, costs: Sequence[Cost], table: Table, chosen: Chosen) -> None:
+    """Draw a table of methods, the best on top, and buttons that save it."""
+    own = [cost for cost in costs if cost.method in comparison.methods]
     methods = [comparison.methods[place] for place in comparison.best_first]
     columns = [
-        *compared(comparison, list(map(name_of, comparison.methods)), _measured(ranked.costs)),
+        *compared(comparison, list(map(name_of, comparison.methods)), _measured(own)),
         _passes(comparison.methods),
     ]
     show_table(
         [column.at(comparison.best_first) for column in columns],
-        alt="Methods by groups: how well each ranks the answers",
+        alt=f"{table.heading}: how well each ranks the answers, by groups",
         ours=methods.index(RAUQ) if RAUQ in methods else None,
     )
+    st.caption(f"{_SIGNS} {table.caption}")
+    save_table(table, chosen)
 
 
 def _differences(paired: Paired, picture: Picture, table: Table, chosen: Chosen) -> None:
     """Draw RAUQ minus each other method below what that says, which reports have in the caption."""
-    headline, *more = sentences.paired_sentences(paired)
-    st.header(headline.removesuffix("."), anchor=False)
+    counted, *more = sentences.paired_sentences(paired)
+    st.header(counted.removesuffix("."), anchor=False)
     if more:
         st.caption(joined(*more))
     draw_picture(picture._replace(caption=table.caption), chosen)
@@ -231,10 +233,9 @@ def _passes(methods: Sequence[str]) -> Column:
 def _alpha(chosen: Chosen) -> None:
     """Draw RAUQ from alpha 0 to 1 with other attention, what that says of each alpha, and the same in each group."""
     seen = cache.seen(ALPHA, chosen, chosen.choices)
-    sentence(ALPHA.sentence(seen), chosen)
+    say(ALPHA, seen, chosen)
     whole, *groups = ALPHA.pictures(seen)
     draw_picture(whole, chosen)
-    st.text("\n".join(sentences.attention_sentences(seen.result)))
     draw_tables(ALPHA.tables(seen), chosen)
     if groups:
         st.header("Each group", anchor=False)
@@ -326,7 +327,7 @@ def show_run(name: str) -> None:
     most = MOST_RANKED if asked.view == RANKING.id else MOST_SAMPLED
     chosen = choose(name, cache.sampled(run, most=most), asked, default_thresholds(run))
     _controls(columns[1:], chosen)
-    view_picker(PICKED, SHOWN_AS[asked.view], usual=Asked().view)
+    view_picker(LISTED, SHOWN_AS[asked.view], usual=Asked().view)
     draw_view(lambda: _draw(chosen), chosen, figure=asked.view not in _WITHOUT_FIGURE)
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from analysis.answer_sets.outcomes import about_outcomes, outcomes
+from analysis.answer_sets.outcomes import Outcomes, about_outcomes, counts_in_words, outcomes
 from analysis.exports.csv_text import csv_table
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
@@ -45,11 +45,14 @@ class ChosenAnswers(AnswerSet):
     can_move_thresholds: bool = True
 
 
+def _outcomes(chosen: ChosenAnswers) -> Outcomes:
+    return outcomes(chosen.run.answers.iloc[chosen.rows], chosen.thresholds)
+
+
 def counted(chosen: ChosenAnswers) -> str:
     """Say how many answers a view uses by outcome, and how many others it leaves out."""
-    answers = chosen.run.answers.iloc[chosen.rows]
     return about_outcomes(
-        outcomes(answers, chosen.thresholds),
+        _outcomes(chosen),
         chosen.thresholds,
         filtered_out=len(chosen.run.answers) - len(chosen.rows),
         failed=len(chosen.run.failures),
@@ -66,17 +69,16 @@ _WIDTHS = {
 }
 
 
-def sentence(text: str, chosen: ChosenAnswers, more: str = "", bounds: str = "") -> None:
-    """Draw the result of a view in a sentence, and the number of answers that it uses.
-
-    `bounds`: what unclear answers could change in it.
-    """
-    st.header(text.removesuffix("."), anchor=False)
+def headline(claim: str, chosen: ChosenAnswers, *numbers: str) -> None:
+    """Draw the result of a view in a sentence and how many answers it uses; folded, the numbers behind it."""
+    st.header(claim.removesuffix("."), anchor=False)
     run = chosen.run
     joined = about_joined(run.joined, apart=run.apart)
     notes = (counted(chosen), joined, about_corrections(run), about_machines(run), about_sample(run))
-    said = " ".join(filter(None, notes))
-    st.caption("  \n".join(filter(None, [more, bounds, said])), help=words.explained(text, more, bounds, said))
+    said = [*filter(None, numbers), " ".join(filter(None, notes))]
+    st.caption(f"{counts_in_words(_outcomes(chosen))}.", help=words.explained(claim, *said))
+    with st.expander("In numbers", key="in_numbers"):
+        st.caption("  \n".join(said))
 
 
 def chart(figure: go.Figure, name: str, alt: str) -> None:
@@ -164,11 +166,6 @@ def run_picker(page: str, name: str, *, of_one_run: Iterable[str]) -> None:
     key = run_filters.picker(page)
     st.session_state[key] = name
     st.selectbox("Run", runs.names(), key=key, on_change=_choose_run, args=(key, of_one_run))
-
-
-def view_picker(names: Mapping[str, str], chosen: str, *, usual: str) -> None:
-    """Choose the view."""
-    choice("View", url_state.VIEW, names, chosen, usual=usual, label_visibility="collapsed")
 
 
 def choice(label: str, name: str, names: Mapping[Any, str], chosen: object, *, usual: object, **options: Any) -> None:  # noqa: ANN401 - those of Streamlit

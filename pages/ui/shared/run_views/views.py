@@ -15,7 +15,7 @@ from analysis.views.view import Picture, Seen, View
 from pages.ui.host import cache
 from pages.ui.shared import figure_export
 from pages.ui.shared.figure_export import is_dark
-from pages.ui.shared.run_views.page import ChosenAnswers, chart, clickable, key_of, save, sentence
+from pages.ui.shared.run_views.page import ChosenAnswers, chart, clickable, headline, key_of, save
 from pages.ui.shared.run_views.tables import show_frame, take_along
 from pages.ui.shared.url_state import LAYER, update_url
 
@@ -36,8 +36,8 @@ def draw(view: View[C, R], chosen: ChosenAnswers, choices: C) -> None:
 
 
 def say(view: View[C, R], seen: Seen[C, R], chosen: ChosenAnswers) -> None:
-    """Draw the sentences of a view."""
-    sentence(view.sentence(seen), chosen, view.more(seen), view.bounds(seen))
+    """Draw what a view found, in words and folded in numbers."""
+    headline(view.claim(seen), chosen, view.sentence(seen), view.more(seen), view.bounds(seen))
 
 
 def draw_pictures(pictures: Sequence[Picture], chosen: ChosenAnswers) -> None:
