@@ -17,7 +17,7 @@ from analysis.quality.measures import measure
 from analysis.runs.files.arrays import OFFSETS
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
-from analysis.stats import SMALLEST, Estimate
+from analysis.stats import SMALLEST, Estimate, sign_of
 from analysis.views import answer_sets, methods
 from analysis.views.all_views import VIEWS
 from analysis.views.answer_set import AnswerSet, Choices, keeping
@@ -139,6 +139,7 @@ def test_a_view_finds_finite_numbers_or_gives_a_reason_in_seconds(view, case, fo
         return
     assert [f"{path}: {fault}" for path, leaf in leaves(one.result) if (fault := fault_of(leaf))] == []
     assert BY_ID[view].sentence(one)
+    assert re.fullmatch(r"[A-Z0-9][^.]*(?:\.\d[^.]*)*", BY_ID[view].claim(one)), BY_ID[view].claim(one)
 
 
 @pytest.fixture
@@ -171,7 +172,15 @@ def test_every_picture_is_drawn_for_light_and_for_dark_pages(view, seen):
 def words_of(view, seen):
     """Every text of a view that a page shows as Markdown, and a report as text."""
     own = BY_ID[view]
-    shown = [own.title, own.question, own.sentence(seen), own.more(seen), own.bounds(seen), own.notes(seen)]
+    shown = [
+        own.title,
+        own.question,
+        own.claim(seen),
+        own.sentence(seen),
+        own.more(seen),
+        own.bounds(seen),
+        own.notes(seen),
+    ]
     shown += [words for one in own.pictures(seen) for words in (one.heading, one.alt, one.caption)]
     return [*shown, *(words for one in own.tables(seen) for words in (one.heading, one.caption))]
 
@@ -314,6 +323,51 @@ def is_supported(claim, view, seen):
 def test_what_a_view_claims_is_supported_by_an_interval(view, seen):
     claims = claims_of(view, seen) if seen else []
     assert [claim for claim in claims if not is_supported(claim, view, seen)] == []
+
+
+# What would deny the claim of a view, and which interval of its sentence must exclude that.
+DENIES = {
+    **dict.fromkeys(("added", "best", "gap", "bins", "attention", "alpha", "survives"), (0, 0)),
+    **{"tokens": (0.5, 0), "scores": (0.5, -1), "alarms": (10, 0)},
+}
+TELLS_WHAT_IS_THERE = {"picked", "rejection", "ablations", "agreement", "errors"}
+
+
+def counted_by(view, seen):
+    """The numbers of which a claim needs one above 0: of heads, distances, or methods that differ."""
+    if view == "ranking":
+        paired = seen.result.paired
+        return [sign_of(one) != 0 for one in (paired.of_group("all") if paired else ())]
+    if view == "further":
+        gaps = with_enough(seen.result, OFFSETS).gaps.picked.absolute
+        return ((gaps.low > 0) | (gaps.high < 0)).tolist()
+    return [seen.result.found.num_beyond]
+
+
+def is_shown(view, seen):
+    """Whether the numbers in the sentence of a view support its claim."""
+    if view in ("heads", "further", "ranking"):
+        return any(counted_by(view, seen))
+    ends = [
+        tuple(float(end.replace("−", "-")) for end in found) for found in INTERVAL.findall(BY_ID[view].sentence(seen))
+    ]
+    if view == "meaning":
+        return bool(ends) and ends[0][0] > ends[-1][1]
+    null, place = DENIES[view]
+    return bool(ends) and (ends[place][0] > null or ends[place][1] < null)
+
+
+@pytest.mark.parametrize("case", ROWS)
+@pytest.mark.parametrize("view", [view for view in BY_ID if view not in TELLS_WHAT_IS_THERE])
+@pytest.mark.usefixtures("case")
+def test_a_claim_in_words_has_numbers_that_support_it(view, seen):
+    if seen and not DENIED.search(claim := BY_ID[view].claim(seen)):
+        assert is_shown(view, seen), claim
+
+
+def test_claims_in_words_are_made_of_real_answers(found):
+    made = {view for view in BY_ID if not DENIED.search(BY_ID[view].claim(found(view, "real")))}
+    assert made >= {"heads", "meaning", "gap", "bins", "further", "ranking", "scores", "alarms"}
 
 
 def test_views_of_real_answers_claim_something(found):
