@@ -6,7 +6,7 @@ The sentences of the views give the numbers behind them.
 import numpy as np
 
 from analysis.answer_sets.best_and_worst import BestAndWorst
-from analysis.answer_sets.gaps import Enough, Gaps, HeadGaps, gaps
+from analysis.answer_sets.gaps import LEAST, Enough, Gaps, HeadGaps, gaps
 from analysis.answer_sets.heads import SelectedHeads
 from analysis.answer_sets.separation import Separation
 from analysis.answer_sets.sides import Sides
@@ -19,11 +19,11 @@ _CONFIDENT, _UNCERTAIN = 0.1, 0.9  # of the answers are less uncertain
 
 def separation_claim(found: Separation) -> str:
     """How many heads attend differently in correct and in incorrect answers."""
-    size = f"{found.auc.size:,} heads"
     if found.best is None:
-        return f"Whether any of {size} attends differently in incorrect answers is not known"
+        return f"Nothing to compare: {found.labelled.reason}"
+    size = f"{found.auc.size:,} heads"
     if not found.num_beyond:
-        return f"None of {size} is shown to attend differently in correct and in incorrect answers"
+        return f"Not one of {size} is shown to attend differently in correct and in incorrect answers"
     attend = "attends" if found.num_beyond == 1 else "attend"
     return f"{found.num_beyond:,} of {size} {attend} differently in correct and in incorrect answers"
 
@@ -31,7 +31,7 @@ def separation_claim(found: Separation) -> str:
 def best_and_worst_claim(shown: BestAndWorst, layer: int) -> str:
     """Whether the framed head attends more in the best answers than in the worst."""
     if shown.head is None:
-        return "There are no answers to compare"
+        return f"Nothing to compare: {shown.reason}"
     best = np.arange(2 * shown.k) < shown.k
     own = gaps(shown.attention[:, [shown.head]], Sides(best, ~best))
     return _attends(own, 0, f"Head {shown.head} of layer {layer}", ("the best answers", "the worst"))
@@ -40,14 +40,15 @@ def best_and_worst_claim(shown: BestAndWorst, layer: int) -> str:
 def gap_claim(found: HeadGaps, column: int, layer: int) -> str:
     """Whether the selected head of a layer attends more in correct answers."""
     if np.isnan(found.picked.absolute.value[column]):
-        return f"Layer {layer} has too few answers to compare"
+        return f"Layer {layer}: nothing to compare: {found.picked.reasons[column]}"
     return _attends(found.picked, column, f"The selected head of layer {layer}", ("correct answers", "incorrect ones"))
 
 
 def _attends(own: Gaps, column: int, head: str, sides: tuple[str, str]) -> str:
     low, high = own.absolute.low[column], own.absolute.high[column]
     if np.isnan(low):
-        return f"Whether {head[:1].lower()}{head[1:]} attends more in {sides[0]} than in {sides[1]} is not known"
+        what = f"{head[:1].lower()}{head[1:]} attends more in {sides[0]} than in {sides[1]}"
+        return f"Whether {what} is not known: {own.reasons[column]}"
     if low > 0 or high < 0:
         return f"{head} attends {'more' if low > 0 else 'less'} in {sides[0]} than in {sides[1]}"
     return f"{head} is not shown to attend more in {sides[0]} than in {sides[1]}"
@@ -56,7 +57,8 @@ def _attends(own: Gaps, column: int, head: str, sides: tuple[str, str]) -> str:
 def bins_claim(spearman: Estimate, layer: int) -> str:
     """Whether answers are better where the selected head attends more."""
     if spearman.reason or spearman.no_interval:
-        return f"Whether quality goes with attention in layer {layer} is not known"
+        reason = spearman.reason or spearman.no_interval
+        return f"Layer {layer}: whether quality goes with attention is not known: {reason}"
     if spearman.low > 0 or spearman.high < 0:
         return (
             f"Answers are {'better' if spearman.low > 0 else 'worse'} where the selected head of layer {layer} attends "
@@ -68,7 +70,7 @@ def bins_claim(spearman: Estimate, layer: int) -> str:
 def distances_claim(enough: Enough, layer: int) -> str:
     """How far back attention differs between correct and incorrect answers."""
     if not enough.shown:
-        return f"Layer {layer} has too few answers to compare"
+        return f"Layer {layer}: nothing to compare: fewer than {LEAST} correct or incorrect answers at every distance"
     picked = enough.gaps.picked.absolute
     ends = zip(enough.shown, picked.low, picked.high, strict=True)
     differ = [str(distance) for distance, low, high in ends if low > 0 or high < 0]
@@ -90,10 +92,10 @@ def selected_heads_claim(found: SelectedHeads, layer: int) -> str:
 def meaning_claim(calibration: Calibration, uncertainty: np.ndarray) -> str:
     """The share of correct answers among confident and among uncertain ones."""
     if calibration.reason:
-        return "How many answers with such a score are correct is not known"
+        return f"The share of correct answers by score is undefined: {calibration.reason}"
     scores = np.nanquantile(uncertainty, (_CONFIDENT, _UNCERTAIN))
     confident, uncertain = (share_at(calibration, float(score)) for score in scores)
     if not confident.low > uncertain.high:
         return "Confident answers are not shown to be correct more often than uncertain ones"
-    first, last = (number(100 * one.share, places=0) for one in (confident, uncertain))
+    first, last = (number(100 * one.value, places=0) for one in (confident, uncertain))
     return f"{first} % of answers with a low score are correct, {last} % of those with a high one"

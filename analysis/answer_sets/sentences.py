@@ -363,14 +363,25 @@ def about_facts(fact: Separation) -> str:
 
 
 def separation_caption(separation: Separation) -> str:
-    """What the map shows, and the limit of chance."""
+    """How to read the map."""
     if separation.best is None:
         return f"Nothing to compare: {separation.labelled.reason}."
-    limits = f"{_short(0.5 - separation.chance)} to {_short(0.5 + separation.chance)}"
     return (
-        "ROC-AUC of each head's mean attention, correct vs incorrect, within groups. Blue: more in correct answers; "
-        f"orange: less. With labels shuffled within groups, the best of {separation.auc.size:,} stays within "
-        f"{limits} in 95 % of cases. Ringed: selected most often in its layer."
+        f"Blue: more attention in correct answers; orange: less; {_limits(separation)}: chance. Ringed: most often "
+        "selected."
+    )
+
+
+def _limits(separation: Separation) -> str:
+    return f"{_short(0.5 - separation.chance)} to {_short(0.5 + separation.chance)}"
+
+
+def about_chance(separation: Separation) -> str:
+    """What the numbers of the map are, and the limit of chance."""
+    return (
+        "Each number is the ROC-AUC of a head's mean attention, correct vs incorrect, within groups. With labels "
+        f"shuffled within groups, the best of {separation.auc.size:,} stays within {_limits(separation)} in 95 % of "
+        "cases."
     )
 
 

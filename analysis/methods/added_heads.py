@@ -312,7 +312,7 @@ def _frequencies(given: Candidates, chosen: dict[str, np.ndarray]) -> tuple[tupl
 def added_heads_claim(found: AddedHeads) -> str:
     """Whether RAUQ ranks better with heads in groups that did not choose them."""
     if found.reason:
-        return "Whether heads add anything to RAUQ is not known"
+        return f"RAUQ + heads is undefined: {found.reason}"
     sign = sign_of(found.differences["heads"])
     if sign < 1:
         return f"{found.k} further heads {'make RAUQ rank worse' if sign else 'are not shown to improve RAUQ'}"

@@ -3,14 +3,13 @@
 The sentences of the views give the numbers behind them.
 """
 
-import math
 from collections.abc import Sequence
 
 from analysis.methods.agreement import MethodAgreement
 from analysis.methods.attention_permutation import GroupControl, Sweep
 from analysis.methods.comparison import ALL, Comparison, Paired, Rejections, name_of
 from analysis.methods.errors import ErrorAnalysis
-from analysis.methods.sentences import most_and_least_alike, than_shuffled
+from analysis.methods.sentences import most_and_least_alike, rejections_caption, than_shuffled, why_not_at_paper_alpha
 from analysis.stats import Estimate, sign_of
 from rauq.labels import number
 
@@ -28,8 +27,8 @@ def ranking_claim(found: Comparison) -> str:
 def first_claim(found: Comparison, *, called: str = "methods") -> str:
     """Which of the methods, or variants, is first; that it is better than the others is not said."""
     first = found.best_first[0]
-    if math.isnan(found.of_group(ALL)[first].value):
-        return "No method can be ranked on these answers"
+    if reason := found.of_group(ALL)[first].reason:
+        return f"The {called} cannot be ranked: {reason}"
     return f"{name_of(found.methods[first])} is first of {len(found.methods)} {called} on these answers"
 
 
@@ -39,13 +38,14 @@ def _against_others(paired: Paired) -> str:
     name = name_of(paired.base)
     if not better and not worse:
         return f"{name} is not shown to rank answers differently from any of {len(signs)} methods"
-    return f"{name} ranks answers better than {better} of {len(signs)} methods, and worse than {worse}"
+    also = f", and worse than {worse}" if worse else ""
+    return f"{name} ranks answers better than {better} of {len(signs)} methods{also}"
 
 
 def rejections_claim(found: Rejections) -> str:
     """What the quality of the rest is once the most uncertain answers are rejected, by the first of the methods."""
     if found.n < 2:
-        return "Too few answers can be rejected to say anything"
+        return rejections_caption(found)
     first = found.curves[0]
     place = min(int(_REJECTED * found.n), len(first.rejected) - 1)
     whole, kept = (number(first.kept_quality[at], places=2) for at in (0, place))
@@ -58,7 +58,7 @@ def rejections_claim(found: Rejections) -> str:
 def sweep_claim(found: Sweep) -> str:
     """Whether RAUQ's real attention does better than shuffled attention at the paper's alpha."""
     if not (verdict := than_shuffled(found)):
-        return "Whether RAUQ needs real attention is not known"
+        return f"Whether RAUQ needs real attention is not known: {why_not_at_paper_alpha(found)}"
     return f"With its real attention, RAUQ ranks answers {verdict} than with shuffled attention"
 
 
@@ -66,7 +66,7 @@ def control_claim(found: Sequence[GroupControl]) -> str:
     """Whether RAUQ ranks worse with the attention of another answer."""
     whole = found[0].under("shuffled").difference
     if whole.reason or whole.no_interval:
-        return "Whether RAUQ needs an answer's own attention is not known"
+        return f"Whether RAUQ needs an answer's own attention is not known: {whole.reason or whole.no_interval}"
     if sign := sign_of(whole):
         return f"RAUQ ranks answers {'worse' if sign > 0 else 'better'} with the attention of another answer"
     return "RAUQ is not shown to need an answer's own attention: that of another one does as well"
@@ -77,7 +77,7 @@ def scores_claim(found: Sequence[Comparison], method: str) -> str:
     area = next(one for one in found if one.metric == "roc_auc").of_group(ALL)[0]
     name = name_of(method)
     if area.reason or area.no_interval:
-        return f"How well {name} ranks these answers is not known"
+        return f"How well {name} ranks these answers is not known: {area.reason or area.no_interval}"
     if area.low > _CHANCE:
         return f"In {_percent(area)} of pairs, {name} is higher for the incorrect answer than for the correct one"
     return f"{name} is not shown to be higher for incorrect answers than for correct ones"
@@ -101,7 +101,7 @@ def agreement_claim(found: MethodAgreement, base: str) -> str:
 def errors_claim(found: ErrorAnalysis, method: str) -> str:
     """How many of the most and of the least uncertain answers are incorrect."""
     if not found.highest.n:
-        return f"How often the most uncertain answers by {name_of(method)} are incorrect is not known"
+        return f"Nothing to compare: {found.reason}"
     high, low = found.highest, found.lowest
     return (
         f"By {name_of(method)}, {high.erroneous:,} of the {high.n:,} most uncertain answers are incorrect, and "

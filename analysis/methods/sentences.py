@@ -417,6 +417,12 @@ def than_shuffled(sweep: Sweep) -> str:
     return "" if sweep.best(ALL) is None else _than(_at(sweep, "shuffled", ALL, sweep.paper_alpha))
 
 
+def why_not_at_paper_alpha(sweep: Sweep) -> str:
+    """Why real attention cannot be compared with shuffled at the paper's alpha."""
+    found = sweep.of_group(ALL)[0] if sweep.best(ALL) is None else _at(sweep, "shuffled", ALL, sweep.paper_alpha)
+    return found.reason or found.no_interval
+
+
 def attention_sentences(sweep: Sweep) -> tuple[str, ...]:
     """Whether real attention ranks better than shuffled, constant and none, over all answers and within groups."""
     return tuple(filter(None, (_attention_sentence(sweep, name) for name in headline_groups(sweep.groups))))

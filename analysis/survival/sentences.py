@@ -16,8 +16,8 @@ def verdict_claim(ladder: Ladder) -> str:
     """Whether anything is left beyond all controls."""
     last, signal = ladder.of(BEYOND), running(ladder.signal)
     controls = listed(list(dict.fromkeys(ladder.controls)))
-    if last.estimate.reason or last.estimate.no_interval:
-        return f"Whether {signal} tells more than {controls} is not known"
+    if reason := last.estimate.reason or last.estimate.no_interval:
+        return f"Whether {signal} tells more than {controls} do is not known: {reason}"
     tells = "tells" if sign_of(last.estimate) > 0 else "is not shown to tell"
     return f"{signal[:1].upper()}{signal[1:]} {tells} more than {controls} do"
 

@@ -45,8 +45,8 @@ def undefined_reason(detection: Detection) -> str:
 
 def detection_claim(detection: Detection) -> str:
     """Whether a signal finds wrong tokens, or facts of either kind."""
-    if undefined_reason(detection):
-        return "Which signal finds wrong tokens is not known"
+    if reason := undefined_reason(detection):
+        return f"No signal can be judged: {reason}"
     best, own = _highest(detection, lambda one: one.wrong.auc)
     wrong, right = own.wrong.auc, own.right.auc
     if not wrong.low > _CHANCE:

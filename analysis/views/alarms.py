@@ -33,7 +33,7 @@ def _alarms(answers: AnswerSet, _choices: Choices) -> AlarmCurves:
 def _claim(seen: Seen[Choices, AlarmCurves]) -> str:
     found = seen.result
     if found.reason:
-        return "What an alarm would stop is not known"
+        return f"What an alarm would stop is not known: {found.reason}"
     share, low, _ = (100 * float(end) for end in found.stopped[RAUQ].incorrect[found.stated])
     if not low > 100 * STATED:
         return "An alarm by RAUQ is not shown to stop more incorrect answers than correct ones"

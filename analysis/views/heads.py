@@ -72,6 +72,8 @@ def _separated_more(seen: Seen[Choices, Separated]) -> str:
         sentences.about_directions(result.found),
         sentences.about_held_out(result.half),
         sentences.about_length(result.same_length),
+        sentences.about_chance(result.found),
+        sentences.groups_caption(result.found.labelled),
     )
 
 
@@ -98,7 +100,7 @@ def map_of_heads(seen: Seen[Choices, Separated], *, shown: tuple[int, int] | Non
         "heads",
         "Heads: correct vs incorrect within groups",
         "Layer by head map of the area under the ROC curve of mean attention",
-        joined(sentences.separation_caption(found), sentences.groups_caption(found.labelled)),
+        sentences.separation_caption(found),
         partial(head_map, found, seen.answers.layers, used=used, selected=selected, shown=shown),
     )
 

@@ -72,7 +72,7 @@ def _table(ladder: Ladder) -> Table:
 
 
 def _claim(seen: Seen[Choices, Survived]) -> str:
-    return verdict_claim(seen.result.ladder) if seen.result.ladder else "What is left of this method is not known"
+    return verdict_claim(seen.result.ladder) if seen.result.ladder else seen.result.reason
 
 
 def _sentence(seen: Seen[Choices, Survived]) -> str:

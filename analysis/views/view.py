@@ -14,8 +14,12 @@ R = TypeVar("R")
 
 Click = Literal["", "answer", "layer"]
 Topic = Literal[
-    *("Which heads?", "The paper's figures", "What is a score worth?"),
-    *("How well does it rank?", "What is left of it?", "Which answers?"),
+    "Which heads?",
+    "The paper's figures",
+    "What is a score worth?",
+    "How well does it rank?",
+    "What is left of it?",
+    "Which answers?",
 ]
 """What a view helps to find out; a page lists the views of one topic together."""
 

@@ -174,7 +174,7 @@ def test_groups_and_their_weights_are_stated():
     one = sentences.groups_caption(compared(means(0.3, 0, 0), SIDES).labelled)
     assert one == "30 correct and 30 incorrect answers in one group."
     limits = f"within {0.5 - found.chance:.2f} to {0.5 + found.chance:.2f} in 95 % of cases"
-    assert f"the best of 6 stays {limits}" in sentences.separation_caption(found)
+    assert f"the best of 6 stays {limits}" in sentences.about_chance(found)
 
 
 def test_held_out_values_are_stated_with_those_that_hold():

@@ -223,7 +223,7 @@ def test_a_link_restores_everything():
     assert page.selectbox(key="answers_layer").value == 3
     chosen = {group.key: group.value for group in page.get("button_group")}
     assert (chosen["answers_view"], chosen["answers_tokens"]) == ("gap", "fact")
-    assert "Layer 3, selected head:" in page.header[0].value
+    assert "selected head of layer 3 " in page.header[0].value
     assert "quality above 0.5" in said(page)
     assert "27 filtered out" in said(page)  # of 45 answers 23 are in the group, and 18 of these are of 3 to 6 tokens
     assert page.query_params == {**query, "alignment": "own", "offset": "2", "length": "3..6", "text": "A?"}
@@ -275,7 +275,7 @@ def test_a_choice_is_written_into_the_url():
     page = open_sets(run="small", view="gap")
     page.selectbox(key="answers_layer").set_value(5).run()
     assert page.query_params == {"run": "small", "view": "gap", "layer": "5"}
-    assert "Layer 5, selected head:" in page.header[0].value
+    assert "selected head of layer 5 " in page.header[0].value
     next(group for group in page.get("button_group") if group.key == "answers_tokens").set_value("other").run()
     assert page.query_params == {"run": "small", "view": "gap", "layer": "5", "tokens": "other"}
     next(group for group in page.get("button_group") if group.key == "answers_view").set_value("bins").run()

@@ -60,7 +60,7 @@ def test_every_figure_of_the_run_counts_the_corrected_verdict():
     page = open_sets(run="small", view="meaning")
     assert "29 correct (quality above 0.9), 16 incorrect" in said(page)
     assert "1 verdict corrected by hand." in said(page)
-    assert page.header[0].value != before.header[0].value
+    assert page.caption[1].value != before.caption[1].value
 
 
 def test_the_ticked_answer_of_the_table_is_corrected(root):

@@ -21,7 +21,7 @@ class Listed(NamedTuple):
 def view_picker(views: Mapping[str, Listed], chosen: str, *, usual: str) -> None:
     """Choose a topic, which leads to the first of its views, or another view of the topic at hand."""
     topic = views[chosen].topic
-    first = {one.topic: view for view, one in reversed(views.items())}
+    first = {one.topic: view for view, one in reversed(tuple(views.items()))}
     st.session_state[_TOPIC] = topic
     st.segmented_control(
         "Topic",
