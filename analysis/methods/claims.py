@@ -4,21 +4,22 @@ The sentences of the views give the numbers behind them.
 """
 
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from analysis.methods.agreement import MethodAgreement
 from analysis.methods.attention_permutation import GroupControl, Sweep
-from analysis.methods.comparison import ALL, Comparison, Paired, Rejections, name_of
+from analysis.methods.comparison import ALL, WITHIN, Comparison, Paired, Rejections, headline_groups, name_of
 from analysis.methods.errors import ErrorAnalysis
 from analysis.methods.sentences import most_and_least_alike, rejections_caption, than_shuffled, why_not_at_paper_alpha
 from analysis.stats import Estimate, sign_of
-from rauq.labels import number
+from rauq.labels import listed, number
 
 _REJECTED = 0.2  # of the answers
 _CHANCE = 0.5
 
 
 def ranking_claim(found: Comparison) -> str:
-    """How many competing methods RAUQ ranks better and worse than; without RAUQ, which method is first."""
+    """How many methods RAUQ ranks better and worse than; without RAUQ, which method is first."""
     if found.paired is None or all(one.reason or one.no_interval for one in found.paired.of_group(ALL)):
         return first_claim(found)
     return _against_others(found.paired)
@@ -33,13 +34,25 @@ def first_claim(found: Comparison, *, called: str = "methods") -> str:
 
 
 def _against_others(paired: Paired) -> str:
-    signs = [sign_of(one) for one in paired.of_group(ALL) if not one.reason]
+    names = headline_groups(paired.groups)
+    said = [_counted(paired.of_group(name), _WHERE[name if len(names) > 1 else ""]) for name in names]
+    if not any(said):
+        return (
+            f"{name_of(paired.base)} is not shown to rank answers differently from any of {len(paired.methods)} methods"
+        )
+    return f"{name_of(paired.base)} ranks {', and '.join(filter(None, said))}"
+
+
+_WHERE = MappingProxyType({"": " methods on these answers", ALL: " methods over all answers", WITHIN: " within groups"})
+
+
+def _counted(differences: Sequence[Estimate], where: str) -> str:
+    """How many methods RAUQ is better and worse than in one column; "" where there are none."""
+    signs = list(map(sign_of, differences))
     better, worse = signs.count(1), signs.count(-1)
-    name = name_of(paired.base)
-    if not better and not worse:
-        return f"{name} is not shown to rank answers differently from any of {len(signs)} methods"
-    also = f", and worse than {worse}" if worse else ""
-    return f"{name} ranks answers better than {better} of {len(signs)} methods{also}"
+    counts = ((better, "better than"), (worse, "worse than"))
+    said = listed([f"{than} {count} of {len(signs)}" for count, than in counts if count])
+    return f"{said}{where}" if said else ""
 
 
 def rejections_claim(found: Rejections) -> str:
@@ -69,7 +82,7 @@ def control_claim(found: Sequence[GroupControl]) -> str:
         return f"Whether RAUQ needs an answer's own attention is not known: {whole.reason or whole.no_interval}"
     if sign := sign_of(whole):
         return f"RAUQ ranks answers {'worse' if sign > 0 else 'better'} with the attention of another answer"
-    return "RAUQ is not shown to need an answer's own attention: that of another one does as well"
+    return "RAUQ is not shown to rank answers worse with the attention of another answer"
 
 
 def scores_claim(found: Sequence[Comparison], method: str) -> str:

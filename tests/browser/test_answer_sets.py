@@ -4,7 +4,9 @@ import re
 
 from playwright.sync_api import expect
 
+from analysis.views.answer_sets import BEST
 from benchmarks.support.browser import open_drawer
+from tests.browser.views_of_runs import go_to_view
 
 FIGURE = ".st-key-answers_correct_against_incorrect"
 
@@ -28,8 +30,8 @@ def hit(page, point):
 
 def test_journey_from_a_run_to_one_generation_and_back(page, server):
     page.goto(f"{server}/answer_sets?run=smollm2-facts&view=gap&group=cities")
-    expect(page.get_by_role("heading", level=2)).to_contain_text("selected head: mean attention")
-    expect(page.get_by_text("n = 74 answers")).to_be_visible()
+    expect(page.get_by_role("heading", level=2)).to_contain_text("selected head of layer")
+    expect(page.get_by_text("74 answers: ").first).to_be_visible()
     settled(page)
     page.get_by_role("radio", name="Fact tokens").click()
     expect(page).to_have_url(re.compile("tokens=fact"))
@@ -52,7 +54,7 @@ def test_journey_from_a_run_to_one_generation_and_back(page, server):
     expect(page).to_have_url(re.compile("/answer_sets.*tokens=fact"))
     expect(page.get_by_role("heading", level=2).first).to_have_text(headline)
     settled(page)
-    page.get_by_role("radio", name="Figure 2: best and worst").click()
+    go_to_view(page, BEST)
     expect(page.locator(".st-key-answers_best_and_worst .nsewdrag")).to_be_visible()
     settled(page)
     hit(page, page.locator(".st-key-answers_best_and_worst .scatterlayer .trace .point").last)
@@ -63,11 +65,11 @@ def test_journey_from_a_run_to_one_generation_and_back(page, server):
 
 def test_a_point_of_a_layer_chooses_the_layer(page, server):
     page.goto(f"{server}/answer_sets?run=smollm2-facts&view=gap")
-    expect(page.get_by_role("heading", level=2).first).to_contain_text("Layer 15, selected head")
+    expect(page.get_by_role("heading", level=2).first).to_contain_text("selected head of layer 15")
     settled(page)
     hit(page, page.locator(".st-key-answers_difference_by_layer .scatterlayer .trace").first.locator(".point").nth(19))
     expect(page).to_have_url(re.compile("layer=19"))
-    expect(page.get_by_role("heading", level=2).first).to_contain_text("Layer 19, selected head")
+    expect(page.get_by_role("heading", level=2).first).to_contain_text("selected head of layer 19")
     settled(page)
     hit(page, page.locator(".st-key-answers_difference_by_layer .scatterlayer .trace").first.locator(".point").nth(12))
     expect(page).to_have_url(re.compile("layer=12"))
@@ -75,7 +77,9 @@ def test_a_point_of_a_layer_chooses_the_layer(page, server):
 
 def test_a_cell_and_a_row_choose_a_head_and_its_worst_answer_opens_with_it(page, server):
     page.goto(f"{server}/answer_sets?run=smollm2-facts")
-    expect(page.get_by_role("heading", level=2)).to_contain_text("heads separate correct from incorrect answers")
+    expect(page.get_by_role("heading", level=2)).to_contain_text(
+        "heads attend differently in correct and in incorrect answers"
+    )
     settled(page)
     hit(page, page.locator(".st-key-answers_heads .scatterlayer .trace").last.locator(".point").nth(16 * 9 + 5))
     expect(page).to_have_url(re.compile("layer=16&head=5"))

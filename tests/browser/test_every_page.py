@@ -197,7 +197,7 @@ def cuts_no_name_on_a_projector(page):
 def frames_every_choice(page):
     page.set_viewport_size(PROJECTOR)
     wait_until_idle(page)
-    choices = page.locator(".st-key-answers_view [role=radio]")
+    choices = page.locator(".st-key-answers_topic [role=radio], .st-key-answers_view [role=radio]")
     assert choices.count() > 1
     assert choices.evaluate_all(OPEN_FRAMES) == []
 

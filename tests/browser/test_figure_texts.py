@@ -10,9 +10,10 @@ from benchmarks.support.browser import wait_until_idle
 from pages.ui.answer_sets.choices import VIEWS
 from tests.browser.chromium import PROJECTOR
 from tests.browser.test_every_page import ZOOMED
+from tests.browser.views_of_runs import go_to_view
 
 FAULTS = (Path(__file__).parent / "figure_texts.js").read_text(encoding="utf-8").rstrip().removesuffix(";")
-METHODS = [view.title for view in OF_METHODS if view.id != "errors" and not view.within]  # which has a table alone
+METHODS = [view for view in OF_METHODS if view.id != "errors" and not view.within]  # which has a table alone
 
 
 def drawn(page):
@@ -28,7 +29,7 @@ def drawn(page):
     ("window", "path", "views"),
     [
         (PROJECTOR, "compare", ()),
-        (PROJECTOR, "answer_sets", [view.title for view in VIEWS]),
+        (PROJECTOR, "answer_sets", VIEWS),
         (PROJECTOR, "methods", METHODS),
         (PROJECTOR, "methods?view=attention", ()),
         (PROJECTOR, "evidence?view=results", ()),
@@ -42,10 +43,9 @@ def test_texts_of_figures_stand_apart_and_inside(page, server, window, path, vie
     drawn(page)
     faults = {path: page.evaluate(FAULTS)}
     for view in views:
-        page.get_by_role("radio", name=view, exact=True).click()
-        expect(page.get_by_role("radio", name=view, exact=True)).to_be_checked()
+        go_to_view(page, view)
         drawn(page)
-        faults[view] = page.evaluate(FAULTS)
+        faults[view.title] = page.evaluate(FAULTS)
     assert {where: said for where, said in faults.items() if said} == {}
 
 

@@ -4,19 +4,22 @@ import re
 
 from playwright.sync_api import expect
 
+from analysis.views.methods import AGREEMENT
+from tests.browser.views_of_runs import go_to_view
+
 
 def test_journey_from_the_table_to_a_disagreement_and_back(page, server):
     page.goto(f"{server}/methods?run=smollm2-facts")
     headline = page.get_by_role("heading", level=2).first
-    expect(headline).to_contain_text("by PRR")
+    expect(headline).to_contain_text("RAUQ ranks better than")
     expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
     panels = page.locator(".st-key-answers_paired_prr .nsewdrag")
     expect(panels).to_have_count(2)  # all answers, and the mean within families
     expect(panels.first).to_be_visible()
 
-    page.get_by_role("radio", name="Agreement").click()
+    go_to_view(page, AGREEMENT)
     expect(page).to_have_url(re.compile("view=agreement"))
-    expect(headline).to_contain_text("agrees most with")
+    expect(headline).to_contain_text("orders answers most like")
     table = page.locator(".st-key-disagreement_table .dvn-scroller")
     expect(table).to_be_visible()
     expect(page.locator(".st-key-answers_agreement_of_methods .nsewdrag")).to_be_visible()
@@ -30,4 +33,4 @@ def test_journey_from_the_table_to_a_disagreement_and_back(page, server):
 
     page.get_by_role("link", name="Back to the methods of the run").click()
     expect(page).to_have_url(re.compile("/methods.*view=agreement"))
-    expect(headline).to_contain_text("agrees most with")
+    expect(headline).to_contain_text("orders answers most like")

@@ -77,7 +77,7 @@ def test_controls_keep_their_colour_when_a_setting_changes(page, server):
 
 
 def test_a_view_that_is_computed_says_so_once_and_nothing_moves(page, server):
-    page.goto(f"{server}/methods?view=errors&text=i")  # answers that no other test asks for
+    page.goto(f"{server}/methods?view=survives&text=i")  # answers that no other test asks for
     sign, figure = page.get_by_test_id("stSpinner"), page.locator(".stPlotlyChart .nsewdrag").first
     expect(page.get_by_role("radio", name="Alpha", exact=True)).to_be_visible()
     wait_until_idle(page)

@@ -11,6 +11,8 @@ MOST, LEAST = 90, 40
 LAST_DRAWN = {
     "inspect": ".st-key-views .standing .nearest",
     "compare": ".st-key-difference_map .js-plotly-plot",
+    "answer_sets": ".st-key-answers_head_answers .js-plotly-plot",
+    "methods": "[data-testid=stDataFrame] canvas",
     "runs": ".st-key-next_Facts",
     "evidence": ".st-key-quote-fuzz",
 }

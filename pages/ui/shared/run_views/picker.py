@@ -20,7 +20,12 @@ class Listed(NamedTuple):
 
 def view_picker(views: Mapping[str, Listed], chosen: str, *, usual: str) -> None:
     """Choose a topic, which leads to the first of its views, or another view of the topic at hand."""
-    topic = views[chosen].topic
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _topics(views, views[chosen].topic, usual)
+        _views_of_topic(views, chosen, usual)
+
+
+def _topics(views: Mapping[str, Listed], topic: str, usual: str) -> None:
     first = {one.topic: view for view, one in reversed(tuple(views.items()))}
     st.session_state[_TOPIC] = topic
     st.segmented_control(
@@ -32,10 +37,13 @@ def view_picker(views: Mapping[str, Listed], chosen: str, *, usual: str) -> None
         args=(first, usual),
         label_visibility="collapsed",
     )
+
+
+def _views_of_topic(views: Mapping[str, Listed], chosen: str, usual: str) -> None:
     put(VIEW, chosen)
     st.pills(
         "View",
-        [view for view, one in views.items() if one.topic == topic],
+        [view for view, one in views.items() if one.topic == views[chosen].topic],
         key=key_of(VIEW),
         required=True,
         format_func=lambda view: views[view].title,
