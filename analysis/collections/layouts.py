@@ -28,6 +28,7 @@ from analysis.collections.collection import (
 from analysis.exports.tables import Table, latex_text
 from analysis.methods.comparison import RAUQ, Ranking, marks, name_of
 from analysis.runs.library import slug
+from analysis.runs.own import uses_judge
 from analysis.stats import METRICS, Estimate
 from rauq.labels import number
 
@@ -269,9 +270,15 @@ def means_of_groups(collection: Collection, ranked: RankedCollection) -> dict[st
 
 
 def headline(methods: Sequence[str], means: Mapping[str, Sequence[Estimate]], metric: str) -> str:
-    """The best method by the mean over models and tasks, and RAUQ; `means`: the estimates (M,) of each table."""
+    """The best method by the mean over models and tasks, and RAUQ; `means`: the estimates (M,) of each table.
+
+    Methods that read the facts of the judge do not compete, unless there are no others.
+    """
+    places = [place for place, method in enumerate(methods) if not uses_judge(method)] or range(len(methods))
+    competing = [methods[place] for place in places]
     words = [
-        f"{_best(methods, estimates)}{f' ({table})' if len(means) > 1 else ''}" for table, estimates in means.items()
+        f"{_best(competing, [estimates[place] for place in places])}{f' ({table})' if len(means) > 1 else ''}"
+        for table, estimates in means.items()
     ]
     return f"Highest mean {METRICS[metric]}: {'; '.join(words)}"
 

@@ -34,10 +34,18 @@ def _claim(seen: Seen[Choices, AlarmCurves]) -> str:
     found = seen.result
     if found.reason:
         return f"What an alarm would stop is not known: {found.reason}"
-    share, low, _ = (100 * float(end) for end in found.stopped[RAUQ].incorrect[found.stated])
-    if not low > 100 * STATED:
+    if not float(found.stopped[RAUQ].incorrect[found.stated, 1]) > STATED:
         return "An alarm by RAUQ is not shown to stop more incorrect answers than correct ones"
-    return f"An alarm that stops {_RATE} of correct answers would stop {number(share, places=0)} % of incorrect ones"
+    best = max(_SIMPLER, key=lambda name: _share(found, name))
+    return (
+        f"At {_RATE} false alarms, RAUQ would stop {_share(found, RAUQ):.0f} % of incorrect answers, and "
+        f"{_WORDS.get(best, NAMES[best])} {_share(found, best):.0f} %"
+    )
+
+
+def _share(found: AlarmCurves, name: OnlineScore) -> float:
+    """The percentage of incorrect answers that alarms by a score stop at the stated rate."""
+    return 100 * float(found.stopped[name].incorrect[found.stated, 0])
 
 
 def _sentence(seen: Seen[Choices, AlarmCurves]) -> str:

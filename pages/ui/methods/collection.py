@@ -22,7 +22,7 @@ from rauq.labels import running
 
 _ABLATION = "ablation_"
 _FILTERED = "Filters hold for the other views: here every answer of every run counts."
-_ALONE = "One run is shown. Choose more above: other models, other data sets."
+_ANOTHER = "Add a second run, of another model or on other data"
 
 
 def runs_picker(chosen: Chosen) -> None:
@@ -53,13 +53,26 @@ def several_runs(chosen: Chosen) -> None:
     collection = cache.collection(tuple(places))
     intervals = chosen.asked.intervals == "yes"
     ranked = cache.ranked_collection(tuple(places), chosen.asked.metric, intervals=intervals)
-    st.header(printable(headline(ranked.methods, means_of_groups(collection, ranked), ranked.metric)), anchor=False)
-    filtered = _FILTERED if len(chosen.rows) < len(chosen.run.answers) else ""
-    more = "" if _others(chosen) else _ALONE
+    if _others(chosen):
+        found = headline(ranked.methods, means_of_groups(collection, ranked), ranked.metric)
+        st.header(printable(found), anchor=False)
+    else:
+        _ask_for_another()
     st.text(printable(running(overview(collection))))
-    if about := " ".join(filter(None, [more, filtered])):
-        st.caption(about)
+    if len(chosen.rows) < len(chosen.run.answers):
+        st.caption(_FILTERED)
     _table(chosen, collection, ranked, tuple(places))
+
+
+def _ask_for_another() -> None:
+    """Say what makes this view useful: a run to choose, or where runs are made and imported."""
+    st.header(_ANOTHER, anchor=False)
+    if len(runs.names()) > 1:
+        st.caption("Choose it in *Other runs*. Until then this run stands alone, beside the paper's numbers.")
+        return
+    st.page_link(
+        "pages/runs.py", label="Make a run, or import one", icon=":material/add:", query_params={url_state.VIEW: "new"}
+    )
 
 
 def _folder(name: str) -> str:

@@ -117,6 +117,8 @@ def test_the_headline_names_the_best_and_rauq():
     assert headline(methods, {"a": estimates(0.4, 0.3)}, "prr") == "Highest mean PRR: RAUQ 0.400"
     assert headline(methods, {"a": estimates(0.1, 0.3)}, "prr") == "Highest mean PRR: MSP 0.300, RAUQ 0.100"
     two = {"base": estimates(np.nan, 0.3), "instruct": estimates(np.nan, np.nan)}
+    judged = headline(("semantic_entropy_facts", *methods), {"a": estimates(0.9, 0.4, 0.3)}, "prr")
+    assert judged == "Highest mean PRR: RAUQ 0.400"
     assert headline(methods, two, "roc_auc") == "Highest mean ROC-AUC: MSP 0.300 (base); undefined (instruct)"
 
 
