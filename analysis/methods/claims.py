@@ -51,8 +51,8 @@ def _counted(differences: Sequence[Estimate], where: str) -> str:
     signs = list(map(sign_of, differences))
     better, worse = signs.count(1), signs.count(-1)
     counts = ((better, "better than"), (worse, "worse than"))
-    said = listed([f"{than} {count} of {len(signs)}" for count, than in counts if count])
-    return f"{said}{where}" if said else ""
+    said = [f"{than} {count} of {len(signs)}" for count, than in counts if count]
+    return f"{listed(said)}{where}" if said else ""
 
 
 def rejections_claim(found: Rejections) -> str:

@@ -62,7 +62,8 @@ def test_each_key_says_one_thing_of_one_answer_and_the_next_comes_up(list_page, 
     shows(list_page, 20)
     assert said(run) == {1: True, 4: False, 8: None}
     expect(list_page.locator(".reading .last")).to_have_text("What is 8? · left out")
-    expect(list_page.get_by_text("1 unclear answer is not counted. Not shown: 1 failed. 3 verdicts")).to_be_visible()
+    expect(list_page.get_by_text("1 unclear, 1 left out by hand.")).to_be_visible()
+    expect(list_page.get_by_text("Not shown: 1 failed. 3 verdicts")).to_be_attached()  # folded
     expect(list_page.get_by_role("dialog")).to_have_count(0)  # Streamlit's own C
 
     list_page.keyboard.press("u")
