@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from types import MappingProxyType
 
 from analysis.methods.agreement import MethodAgreement
+from analysis.methods.agreement_sentences import most_and_least_alike
 from analysis.methods.attention_permutation import GroupControl, Sweep
 from analysis.methods.comparison import ALL, WITHIN, Comparison, Paired, Rejections, headline_groups, name_of
 from analysis.methods.errors import ErrorAnalysis
-from analysis.methods.sentences import most_and_least_alike, rejections_caption, than_shuffled, why_not_at_paper_alpha
+from analysis.methods.sentences import rejections_caption, than_shuffled, why_not_at_paper_alpha
 from analysis.stats import Estimate, sign_of
 from rauq.labels import listed, number
 

@@ -22,6 +22,7 @@ from analysis.figures import UNCERTAINTY
 from analysis.methods import claims, sentences, tables
 from analysis.methods.ablations import ablations
 from analysis.methods.agreement import Disagreement, MethodAgreement, disagreement, method_agreement
+from analysis.methods.agreement_sentences import agreement_sentence, disagreement_sentence
 from analysis.methods.attention_permutation import TokensScored
 from analysis.methods.comparison import (
     ALL,
@@ -394,7 +395,7 @@ def _agreed(answers: AnswerSet, choices: Choices) -> Agreed:
 
 def _agreed_more(seen: Seen[Choices, Agreed]) -> str:
     base, other, found = seen.result.base, seen.choices.other, seen.result
-    return "" if base == other else sentences.disagreement_sentence(found.apart, seen.answers.quality, base, other)
+    return "" if base == other else disagreement_sentence(found.apart, seen.answers.quality, base, other)
 
 
 def _agreed_pictures(seen: Seen[Choices, Agreed]) -> tuple[Picture, ...]:
@@ -432,7 +433,7 @@ AGREEMENT = View[Choices, Agreed](
     needs=frozenset({"other"}),
     compute=_agreed,
     claim=lambda seen: claims.agreement_claim(seen.result.methods, seen.result.base),
-    sentence=lambda seen: sentences.agreement_sentence(seen.result.methods, base=seen.result.base),
+    sentence=lambda seen: agreement_sentence(seen.result.methods, base=seen.result.base),
     more=_agreed_more,
     pictures=_agreed_pictures,
     tables=_agreed_tables,

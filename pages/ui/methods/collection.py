@@ -22,7 +22,7 @@ from rauq.labels import running
 
 _ABLATION = "ablation_"
 _FILTERED = "Filters hold for the other views: here every answer of every run counts."
-_ANOTHER = "Add a second run, of another model or on other data"
+_ANOTHER = "This needs a second run, of another model or on other data"
 
 
 def runs_picker(chosen: Chosen) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 
 from analysis.methods import sentences
 from analysis.methods.agreement import disagreement, method_agreement
+from analysis.methods.agreement_sentences import agreement_sentence, disagreement_sentence
 from analysis.methods.comparison import WITHIN, compare, groups_of, rejections
 from analysis.methods.errors import error_analysis
 from analysis.quality.judgement import Thresholds
@@ -148,18 +149,18 @@ def test_the_other_sentences_have_the_numbers_of_their_results():
     one = rejections({method: values[:1] for method, values in uncertainties.items()}, quality[:1])
     assert sentences.rejections_caption(one).startswith("Rejection is undefined: only 1 answer has")
     found = method_agreement(uncertainties)
-    agreed = sentences.agreement_sentence(found)
+    agreed = agreement_sentence(found)
     assert f"({found.correlations[0, 1]:.2f})" in agreed
-    assert sentences.agreement_sentence(method_agreement({"rauq": quality})) == "No correlation is defined."
-    assert "not among" in sentences.agreement_sentence(method_agreement({"msp": quality}))
+    assert agreement_sentence(method_agreement({"rauq": quality})) == "No correlation is defined."
+    assert "not among" in agreement_sentence(method_agreement({"msp": quality}))
     sides = disagreement(uncertainties["rauq"], uncertainties["msp"], most=7)
     low = quality[sides.first_more_uncertain.rows].mean()
     assert f"{low:.2f} for the 7 that RAUQ ranks more uncertain" in (
-        sentences.disagreement_sentence(sides, quality, "rauq", "msp")
+        disagreement_sentence(sides, quality, "rauq", "msp")
     )
     same = disagreement(quality, quality)
-    assert sentences.disagreement_sentence(same, quality, "rauq", "msp").endswith("rank all 100 answers identically.")
-    unknown = sentences.disagreement_sentence(sides, np.full(100, np.nan), "rauq", "msp")
+    assert disagreement_sentence(same, quality, "rauq", "msp").endswith("rank all 100 answers identically.")
+    unknown = disagreement_sentence(sides, np.full(100, np.nan), "rauq", "msp")
     assert unknown.endswith("is undefined: no answer has a quality.")
 
 

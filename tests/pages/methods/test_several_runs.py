@@ -36,7 +36,7 @@ def table(page):
 def test_one_run_is_the_default_and_more_can_be_chosen():
     page = several()
     assert not page.exception
-    assert page.header[0].value == "Add a second run, of another model or on other data"
+    assert page.header[0].value == "This needs a second run, of another model or on other data"
     assert "Choose it in *Other runs*" in said(page)
     page.multiselect(key="answers_beside").set_value(["two-SciQ", "one-CoQA"]).run()
     assert page.query_params["beside"] == "two-SciQ,one-CoQA"
