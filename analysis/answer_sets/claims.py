@@ -6,10 +6,10 @@ The sentences of the views give the numbers behind them.
 import numpy as np
 
 from analysis.answer_sets.best_and_worst import BestAndWorst
-from analysis.answer_sets.gaps import LEAST, Enough, Gaps, HeadGaps, gaps
+from analysis.answer_sets.gaps import LEAST, Enough, Gaps, HeadGaps
 from analysis.answer_sets.heads import SelectedHeads
+from analysis.answer_sets.sentences import gap_of_head
 from analysis.answer_sets.separation import Separation
-from analysis.answer_sets.sides import Sides
 from analysis.calibration import Calibration, share_at
 from analysis.stats import Estimate
 from rauq.labels import listed, number
@@ -32,9 +32,9 @@ def best_and_worst_claim(shown: BestAndWorst, layer: int) -> str:
     """Whether the framed head attends more in the best answers than in the worst."""
     if shown.head is None:
         return f"Nothing to compare: {shown.reason}"
-    best = np.arange(2 * shown.k) < shown.k
-    own = gaps(shown.attention[:, [shown.head]], Sides(best, ~best))
-    return _attends(own, 0, f"Head {shown.head} of layer {layer}", ("the best answers", "the worst"))
+    return _attends(
+        gap_of_head(shown, shown.head), 0, f"Head {shown.head} of layer {layer}", ("the best answers", "the worst")
+    )
 
 
 def gap_claim(found: HeadGaps, column: int, layer: int) -> str:
@@ -58,7 +58,7 @@ def bins_claim(spearman: Estimate, layer: int) -> str:
     """Whether answers are better where the selected head attends more."""
     if spearman.reason or spearman.no_interval:
         reason = spearman.reason or spearman.no_interval
-        return f"Layer {layer}: whether quality goes with attention is not known: {reason}"
+        return f"Layer {layer}: whether quality is linked to attention is not known: {reason}"
     if spearman.low > 0 or spearman.high < 0:
         return (
             f"Answers are {'better' if spearman.low > 0 else 'worse'} where the selected head of layer {layer} attends "
@@ -71,12 +71,10 @@ def distances_claim(enough: Enough, layer: int) -> str:
     """How far back attention differs between correct and incorrect answers."""
     if not enough.shown:
         return f"Layer {layer}: nothing to compare: fewer than {LEAST} correct or incorrect answers at every distance"
-    picked = enough.gaps.picked.absolute
-    ends = zip(enough.shown, picked.low, picked.high, strict=True)
-    differ = [str(distance) for distance, low, high in ends if low > 0 or high < 0]
-    last = f"{len(enough.shown)} distances"
+    differ = list(map(str, enough.significant))
     if not differ:
-        return f"In layer {layer}, attention of correct and incorrect answers is not shown to differ at any of {last}"
+        count = f"{len(enough.shown)} distances"
+        return f"In layer {layer}, attention of correct and incorrect answers is not shown to differ at any of {count}"
     where = f"distance{'' if len(differ) == 1 else 's'} {listed(differ)}"
     return f"In layer {layer}, correct and incorrect answers differ in attention at {where} of {enough.shown[-1]}"
 
@@ -98,4 +96,4 @@ def meaning_claim(calibration: Calibration, uncertainty: np.ndarray) -> str:
     if not confident.low > uncertain.high:
         return "Confident answers are not shown to be correct more often than uncertain ones"
     first, last = (number(100 * one.value, places=0) for one in (confident, uncertain))
-    return f"{first} % of answers with a low score are correct, {last} % of those with a high one"
+    return f"{first} % of answers with low uncertainty are correct, {last} % of those with high uncertainty"

@@ -81,6 +81,13 @@ class Enough(NamedTuple):
     shown: tuple[int, ...]
     hidden: tuple[int, ...]
 
+    @property
+    def significant(self) -> tuple[int, ...]:
+        """The distances at which the interval of the selected head's gap excludes 0."""
+        found = self.gaps.picked.absolute
+        ends = zip(self.shown, found.low, found.high, strict=True)
+        return tuple(distance for distance, low, high in ends if low > 0 or high < 0)
+
 
 def with_enough(gaps: HeadGaps, distances: Sequence[int]) -> Enough:
     """The distances with at least LEAST correct and LEAST incorrect answers; `distances` name the columns (K,)."""

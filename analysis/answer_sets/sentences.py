@@ -162,12 +162,17 @@ def joined(*sentences: str) -> str:
 _TENTHS = (0.1, 0.5, 0.9)
 
 
+def gap_of_head(shown: BestAndWorst, head: int) -> Gaps:
+    """The attention of one head in the best answers and in the worst."""
+    best = np.arange(2 * shown.k) < shown.k
+    return gaps(shown.attention[:, [head]], Sides(best, ~best))
+
+
 def about_best_and_worst(shown: BestAndWorst, layer: int) -> str:
     """The attention of the framed head in the best and in the worst answers."""
     if shown.head is None:
         return "There is nothing to compare"
-    best = np.arange(2 * shown.k) < shown.k
-    own = gaps(shown.attention[:, [shown.head]], Sides(best, ~best))
+    own = gap_of_head(shown, shown.head)
     return (
         f"Layer {layer}, head {shown.head}: mean attention {number(own.correct.mean[0])} in the {shown.k} best "
         f"answers, {number(own.incorrect.mean[0])} in the {shown.k} worst; difference {difference(own, 0)}"
@@ -228,8 +233,7 @@ def about_distances(enough: Enough, layer: int) -> str:
     if not enough.shown:
         return f"Layer {layer}: nothing to compare: fewer than {LEAST} correct or incorrect answers at every distance"
     picked = enough.gaps.picked
-    ends = zip(enough.shown, picked.absolute.low, picked.absolute.high, strict=True)
-    beyond = [str(distance) for distance, low, high in ends if low > 0 or high < 0]
+    beyond = list(map(str, enough.significant))
     where = "significant at " + listed(beyond) if beyond else "significant at none"
     first, *_, last = (*enough.shown, enough.shown[-1])
     return f"Layer {layer}, distance {first}: {difference(picked, 0)}; of distances {first} to {last}, {where}"

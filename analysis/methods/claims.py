@@ -28,10 +28,11 @@ def ranking_claim(found: Comparison) -> str:
 
 def first_claim(found: Comparison, *, called: str = "methods") -> str:
     """Which of the methods, or variants, is first; that it is better than the others is not said."""
-    first = found.best_first[0]
-    if reason := found.of_group(ALL)[first].reason:
+    first, estimates = found.best_first[0], found.of_group(ALL)
+    if reason := estimates[first].reason:
         return f"The {called} cannot be ranked: {reason}"
-    return f"{name_of(found.methods[first])} is first of {len(found.methods)} {called} on these answers"
+    count = sum(not one.reason for one in estimates)
+    return f"{name_of(found.methods[first])} is first of {count} {called} on these answers"
 
 
 def _against_others(paired: Paired) -> str:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from types import MappingProxyType
+from typing import Literal
 
 import pandas as pd
 
@@ -48,13 +49,28 @@ def detection_claim(detection: Detection) -> str:
     if reason := undefined_reason(detection):
         return f"No signal can be judged: {reason}"
     best, own = _highest(detection, lambda one: one.wrong.auc)
+    return _CLAIMS[_finds(own)].format(f"{best[:1].upper()}{best[1:]}")
+
+
+_Finds = Literal["nothing", "tokens", "errors", "facts"]
+_CLAIMS = MappingProxyType[_Finds, str](
+    {
+        "nothing": "No signal is shown to find wrong tokens",
+        "tokens": "{} marks wrong tokens",
+        "errors": "{} marks wrong tokens, and correct facts less",
+        "facts": "{} marks facts, not errors",
+    }
+)
+
+
+def _finds(own: Found) -> _Finds:
+    """What a signal ranks above other tokens: wrong ones more than correct facts, or both; "tokens": unknown which."""
     wrong, right = own.wrong.auc, own.right.auc
     if not wrong.low > _CHANCE:
-        return "No signal is shown to find wrong tokens"
-    start = f"{best[:1].upper()}{best[1:]} marks"
+        return "nothing"
     if right.reason:
-        return f"{start} wrong tokens"
-    return f"{start} wrong tokens, and correct facts less" if right.high < wrong.low else f"{start} facts, not errors"
+        return "tokens"
+    return "errors" if right.high < wrong.low else "facts"
 
 
 def detection_sentence(detection: Detection) -> str:
@@ -62,15 +78,15 @@ def detection_sentence(detection: Detection) -> str:
     if reason := undefined_reason(detection):
         return f"No signal can be judged: {reason}."
     best, own = _highest(detection, lambda one: one.wrong.auc)
-    wrong, right = own.wrong.auc, own.right.auc
-    if not wrong.low > _CHANCE:
-        return f"No signal ranks wrong tokens above others: the highest ROC-AUC is {in_words(wrong)}, of {best}."
-    start = f"{best[:1].upper()}{best[1:]} ranks wrong tokens above others: ROC-AUC {in_words(wrong)}"
-    if right.reason:
-        return f"{start}."
-    if right.high < wrong.low:
-        return f"{start}; correct facts lower, {in_words(right)}."
-    return f"{start}; but correct facts as high, {in_words(right)}: it finds facts rather than errors."
+    wrong, right, finds = in_words(own.wrong.auc), in_words(own.right.auc), _finds(own)
+    if finds == "nothing":
+        return f"No signal ranks wrong tokens above others: the highest ROC-AUC is {wrong}, of {best}."
+    more = {
+        "tokens": "",
+        "errors": f"; correct facts lower, {right}",
+        "facts": f"; but correct facts as high, {right}: it finds facts rather than errors",
+    }[finds]
+    return f"{best[:1].upper()}{best[1:]} ranks wrong tokens above others: ROC-AUC {wrong}{more}."
 
 
 _CHANCE = 0.5

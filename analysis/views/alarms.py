@@ -125,7 +125,7 @@ def _row(found: AlarmCurves, name: OnlineScore, place: int) -> dict[str, object]
 ALARMS = View[Choices, AlarmCurves](
     id="alarms",
     title="Alarms",
-    topic="Which answers?",
+    topic="Which answers are found?",
     question="How many incorrect answers would an alarm stop while they are written?",
     needs=frozenset({"thresholds"}),
     compute=_alarms,

@@ -129,11 +129,6 @@ class Ranked:
     costs: tuple[Cost, ...]
 
     @property
-    def methods(self) -> tuple[str, ...]:
-        """Those that compete, then those that read the facts of the judge."""
-        return (*self.comparison.methods, *(self.judging.methods if self.judging else ()))
-
-    @property
     def paired(self) -> Paired | None:
         """RAUQ minus each other method; None where RAUQ is not there or nothing can be compared."""
         paired = self.comparison.paired
@@ -181,13 +176,14 @@ def _ranked_pictures(seen: Seen[Choices, Ranked]) -> tuple[Picture, ...]:
     return (each, *judging, *(() if paired is None else (_differences(paired, found.metric),)))
 
 
-_JUDGING = "Methods that read the facts of the judge"
+def _judging_heading(metric: Metric) -> str:
+    return f"Methods that read the judge's facts, by {METRICS[metric]}"
 
 
 def _judging_picture(seen: Seen[Choices, Ranked], found: Comparison) -> Picture:
     return Picture(
         f"methods_same_facts_{found.metric}",
-        f"{_JUDGING}, by {METRICS[found.metric]}",
+        _judging_heading(found.metric),
         f"{METRICS[found.metric]} of each of these methods with its interval",
         _judging_caption(seen, found),
         partial(method_intervals, found.methods, found.headline, metric=found.metric),
@@ -232,8 +228,7 @@ def _ranked_tables(seen: Seen[Choices, Ranked]) -> Iterator[Table]:
     yield Table(f"methods_{metric}", heading, ranking_caption(seen), frame)
     if judging is not None:
         frame = tables.methods_table(judging, seen.result.costs).iloc[judging.best_first].reset_index(drop=True)
-        heading = f"{_JUDGING}, by {METRICS[metric]}"
-        yield Table(f"methods_same_facts_{metric}", heading, _judging_caption(seen, judging), frame)
+        yield Table(f"methods_same_facts_{metric}", _judging_heading(metric), _judging_caption(seen, judging), frame)
     yield Table(
         f"methods_{metric}_intervals",
         f"Methods by {METRICS[metric]}, with intervals",
@@ -251,7 +246,7 @@ def _ranked_tables(seen: Seen[Choices, Ranked]) -> Iterator[Table]:
 RANKING = View[Choices, Ranked](
     id="ranking",
     title="Ranking",
-    topic="How well does it rank?",
+    topic="How well do methods rank?",
     question="How well does each method rank the answers, and what does it cost?",
     needs=frozenset({"metric"}),
     compute=_ranked,
@@ -300,7 +295,7 @@ def _in_tenths(curves: pd.DataFrame) -> pd.DataFrame:
 REJECTION = View[Choices, Rejections](
     id="rejection",
     title="Rejection",
-    topic="How well does it rank?",
+    topic="How well do methods rank?",
     question="How good are the answers that remain as the least confident are rejected?",
     needs=frozenset({"methods"}),
     compute=_rejected,
@@ -357,7 +352,7 @@ def _scored_tables(seen: Seen[Choices, Scored]) -> tuple[Table, ...]:
 SCORES = View[Choices, Scored](
     id="scores",
     title="Score and quality",
-    topic="How well does it rank?",
+    topic="How well do methods rank?",
     question="How does quality fall as the uncertainty of a method rises?",
     needs=frozenset({"method"}),
     compute=_scored,
@@ -428,7 +423,7 @@ def _agreed_tables(seen: Seen[Choices, Agreed]) -> tuple[Table, ...]:
 AGREEMENT = View[Choices, Agreed](
     id="agreement",
     title="Agreement",
-    topic="Which answers?",
+    topic="Which answers are found?",
     question="Which methods rank the answers alike, and where does RAUQ differ from another one?",
     needs=frozenset({"other"}),
     compute=_agreed,
@@ -475,7 +470,7 @@ def _errors_tables(seen: Seen[Choices, dict[str, ErrorAnalysis]]) -> tuple[Table
 ERRORS = View[Choices, dict[str, ErrorAnalysis]](
     id="errors",
     title="Errors",
-    topic="Which answers?",
+    topic="Which answers are found?",
     question="How many of the least and of the most confident answers are incorrect?",
     needs=frozenset({"method"}),
     compute=_errors,

@@ -82,7 +82,7 @@ def _sentence(seen: Seen[Choices, Survived]) -> str:
 SURVIVAL = View[Choices, Survived](
     id="survives",
     title=_TITLE,
-    topic="What is left of it?",
+    topic="What does the ranking rest on?",
     question="What is left of a method beyond words, length, group and chance?",
     needs=frozenset({"method"}),
     compute=_survived,

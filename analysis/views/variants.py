@@ -99,7 +99,7 @@ def _sweeps(_answers: AnswerSet, choices: Choices) -> Iterator[Choices]:
 ALPHA = View[Choices, Sweep](
     id="alpha",
     title="Alpha",
-    topic="What is left of it?",
+    topic="What does the ranking rest on?",
     question="At which alpha does RAUQ rank best, and does that need real attention?",
     needs=frozenset({"metric", "signal", "alignment"}),
     compute=_swept,
@@ -184,7 +184,7 @@ def _ablated_tables(seen: Seen[Choices, Ablated]) -> tuple[Table, ...]:
 ABLATIONS = View[Choices, Ablated](
     id="ablations",
     title="Ablations",
-    topic="What is left of it?",
+    topic="What does the ranking rest on?",
     question="Which parts of RAUQ matter?",
     needs=frozenset({"metric", "table"}),
     compute=_ablated,
@@ -262,7 +262,7 @@ def _controls(answers: AnswerSet, choices: Choices) -> Iterator[Choices]:
 ATTENTION = View[Choices, tuple[GroupControl, ...]](
     id="attention",
     title="Does attention matter?",
-    topic="What is left of it?",
+    topic="What does the ranking rest on?",
     question="Does RAUQ rank worse with the attention of another answer?",
     needs=frozenset({"metric", "tokens"}),
     compute=_controlled,

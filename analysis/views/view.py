@@ -17,9 +17,9 @@ Topic = Literal[
     "Which heads?",
     "The paper's figures",
     "What is a score worth?",
-    "How well does it rank?",
-    "What is left of it?",
-    "Which answers?",
+    "How well do methods rank?",
+    "What does the ranking rest on?",
+    "Which answers are found?",
 ]
 """What a view helps to find out; a page lists the views of one topic together."""
 
@@ -78,9 +78,9 @@ class View(Generic[C, R]):
 
     `needs`: the choices on which its result or its pictures depend, by the names of their fields; "thresholds" and
     "settings" are those of the answers. `claim` says what was found in words that need no statistics, and `sentence` in
-    numbers; `more`
-    what else there is to know, `bounds` what unclear answers could change in it; these may be empty. `reported`: the
-    choices under which a report shows it. `uses_selection`: whether it depends on the heads that RAUQ selects.
+    numbers; `more` what else there is to know, `bounds` what unclear answers could change in it; these may be empty.
+    `reported`: the choices under which a report shows it. `uses_selection`: whether it depends on the heads that RAUQ
+    selects.
     `within`: the id of the view that a page shows it in, where it has no place of its own.
     """
 

@@ -46,7 +46,7 @@ from rauq.trace.trace import Alignment
 PAGE = "methods"
 SUPERVISED, SEVERAL = "supervised", "several"  # views that this page alone has
 _WITHIN = {view.id: view.within for view in OF_METHODS if view.within}
-_BEYOND = "What about others?"
+_BEYOND = "Other detectors and runs"
 _VIEWS = {view.id: Listed(view.topic, view.title) for view in OF_METHODS} | {
     SUPERVISED: Listed(_BEYOND, "Supervised"),
     SEVERAL: Listed(_BEYOND, "Several runs"),

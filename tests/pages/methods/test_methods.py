@@ -211,7 +211,7 @@ def test_choices_are_written_into_the_url():
     assert "MSP" in page.header[0].value
     assert "Perplexity" not in page.header[0].value
     next(group for group in page.get("button_group") if group.key == "answers_topic").set_value(
-        "What is left of it?"
+        "What does the ranking rest on?"
     ).run()
     assert page.query_params["view"] == "survives"
     next(button for button in page.button if button.key == "other_view").click().run()
