@@ -12,7 +12,7 @@ from analysis.runs.opened import Run, open_run
 from analysis.stats import sign_of
 from analysis.survival.asked import labelled_signals
 from analysis.survival.beyond import added_by
-from analysis.survival.labelled import LabelledAnswers
+from analysis.survival.labelled import LabelledUnits
 from analysis.survival.ladder import ALONE, BEYOND, LEFT_OUT, Ladder, ladders_of, prepare, prepared_for
 from analysis.survival.planted import SelfTest, self_test
 from analysis.survival.sentences import in_numbers, self_test_sentences
@@ -43,7 +43,7 @@ def measure() -> Record:
 
 def _judged(name: str, run: Run) -> Judged:
     labelled, signals = labelled_signals(run, [signal for signal in SIGNALS if signal in run.methods])
-    tell(f"{name}: {len(signals)} signals of {len(labelled.answers)} answers")
+    tell(f"{name}: {len(signals)} signals of {len(labelled.texts)} answers")
     return Judged(name, tuple(ladders_of(labelled, signals)), self_test(prepared_for(labelled, signals[0])))
 
 
@@ -74,21 +74,23 @@ def claims(size: int, *, simulations: int, seed: int = 2026) -> Claims:
     return Claims(size, claimed, simulations // each * each)
 
 
-def simulated_answers(rng: np.random.Generator, size: int) -> tuple[LabelledAnswers, np.ndarray]:
+def simulated_answers(rng: np.random.Generator, size: int) -> tuple[LabelledUnits, np.ndarray]:
     """Answers of five groups that are incorrect more often in some, and the longer they are; and that risk (A,)."""
     group, length = rng.integers(5, size=size), rng.integers(1, 20, size=size)
     risk = 0.8 * (group - 2) + 0.15 * (length - 10)
     incorrect = rng.uniform(size=size) < 1 / (1 + np.exp(-risk))
     texts = tuple(" ".join(f"w{rng.integers(30)}" for _ in range(count)) for count in length)
-    return LabelledAnswers(
+    return LabelledUnits(
         name="simulated",
         incorrect=incorrect,
         groups=tuple(f"group {one}" for one in group),
         clusters=np.arange(size),
         lengths=length,
-        unit="words",
+        answer=np.arange(size),
+        place=np.zeros(size, dtype=np.int64),
+        measured_in="words",
         questions=tuple(f"question {one} of group {own}" for one, own in enumerate(group)),
-        answers=texts,
+        texts=texts,
         references=((),) * size,
         sources=("",) * size,
     ), risk

@@ -135,9 +135,9 @@ def survive(parser: argparse.ArgumentParser) -> Run:
     """Judge what is left of a signal beyond words, length, group and chance."""
     parser.description = (
         "Take a signal that claims to find incorrect answers, and control it for chance, groups, length, the words of "
-        "question and answer, and repeated questions. The last line says what it adds to these together. The signal "
-        "is a method of a run, a method of yours, or a column of numbers in a file of labelled answers, which needs no "
-        "model."
+        "question and answer, and repeated questions; or one of tokens, for their words, capitals and position. The "
+        "last line says what it adds to these together. The signal is a method of a run, a method of yours, or a "
+        "column of numbers in a file of labelled answers, which needs no model."
     )
     parser.add_argument("source", type=run_place, metavar="RUN|FILE", help="the folder of a run, or a table of answers")
     parser.add_argument(
@@ -145,7 +145,14 @@ def survive(parser: argparse.ArgumentParser) -> Run:
         nargs="+",
         required=True,
         metavar="S",
-        help="ids of methods of the run, module:method of yours, or columns of the file; higher: less certain",
+        help="ids of methods of the run, module:method of yours, or columns of the file; of tokens of a run: collapse, "
+        "probability, entropy or selected; higher: less certain",
+    )
+    parser.add_argument(
+        "--level",
+        choices=("answers", "tokens"),
+        default="answers",
+        help="what is judged: answers (default), or the tokens of an answer; a file then has a row for each token",
     )
     parser.add_argument(
         "--columns",

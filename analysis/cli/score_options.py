@@ -30,7 +30,8 @@ def add_score_options(score: argparse.ArgumentParser) -> None:
         "--data",
         metavar="D",
         help="a CSV, JSONL, JSON, Excel or Parquet file; atlas, or one of its families; facts or facts_few_shot, or "
-        "one family as facts=capitals; one of the paper's sets, such as sciq, or sciq=FOLDER for a local copy",
+        "one family as facts=capitals; one of the paper's sets, such as sciq, or sciq=FOLDER for a local copy; answers "
+        "that people marked, which the model reads: mu_shroom=FOLDER, faithbench=FOLDER or helm=FOLDER",
     )
     asked.add_argument("--correct", type=Path, metavar="FILE", help="instead of --data: a file of correct answers")
     asked.add_argument("--incorrect", type=Path, metavar="FILE", help="with --correct: a file of incorrect answers")

@@ -1,4 +1,4 @@
-"""The command `survive`: what is left of a signal of a run, or of a column of a file."""
+"""The command `survive`: what is left of a signal of answers or tokens, of a run or of a column of a file."""
 
 import argparse
 import sys
@@ -11,9 +11,9 @@ from analysis.datasets.own_files import read_file
 from analysis.runs.manifest import MANIFEST
 from analysis.runs.opened import Run, open_run
 from analysis.stores import local_copy
-from analysis.survival.asked import labelled_signals
+from analysis.survival.asked import labelled_signals, signals_of_table
 from analysis.survival.export import write_ladders
-from analysis.survival.labelled import LabelledAnswers, Signal, of_table
+from analysis.survival.labelled import LabelledUnits, LevelName, Signal
 from analysis.survival.ladder import Ladder, ladders_of, prepared_for
 from analysis.survival.planted import self_test
 from analysis.survival.sentences import in_lines, self_test_sentences
@@ -23,7 +23,7 @@ from rauq.errors import InvalidInput
 
 def survive(options: argparse.Namespace) -> int:
     """Run the command, and return its exit code."""
-    labelled, signals = _labelled(options.source, options.signal, options.columns)
+    labelled, signals = _labelled(options.source, options.signal, options.columns, options.level)
     ladders: list[Ladder] = []
     for ladder in ladders_of(labelled, signals, seed=options.seed):
         ladders.append(ladder)
@@ -38,14 +38,17 @@ def survive(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _labelled(source: Path | str, words: Sequence[str], columns: str | None) -> tuple[LabelledAnswers, list[Signal]]:
-    """The labelled answers of a run or a file, and the signals that are named."""
+def _labelled(
+    source: Path | str, words: Sequence[str], columns: str | None, level: LevelName
+) -> tuple[LabelledUnits, list[Signal]]:
+    """The labelled answers or tokens of a run or a file, and the signals that are named."""
     path = source if isinstance(source, Path) else local_copy(source)
     if not path.is_dir():
-        return of_table(read_file(path), words, columns_of(columns) if columns else None)
+        chosen = columns_of(columns) if columns else None
+        return signals_of_table(read_file(path), words, level=level, columns=chosen)
     names = words_of(words)
     run, own = _run(path, columns), iter(load_own(names).methods)
-    return labelled_signals(run, [next(own) if is_own(name) else name for name in names])
+    return labelled_signals(run, [next(own) if is_own(name) else name for name in names], level=level)
 
 
 def _run(path: Path, columns: str | None) -> Run:

@@ -152,24 +152,67 @@ def joined(cell: Cell, column: str) -> str:
 
 
 def marked_texts(cell: Cell, column: str, *, answer: str | None) -> tuple[str, ...]:
-    """The texts that a cell marks in an answer: texts, or places with `start` and `end` in characters."""
-    spans = [_span(part, answer or "") for part in _spans(cell)]
-    found = tuple(filter(None, spans)) if spans else texts(cell, column)
-    return tuple(text for text in dict.fromkeys(found) if text.strip().casefold() not in _NOTHING)
+    """The texts that a cell marks in an answer: texts, or places in characters, as `marked_spans`.
+
+    Raises:
+        InvalidInput: a place without a text that is not in the answer.
+    """
+    if spans := marked_spans(cell, answer=answer):
+        found = tuple((answer or "")[start:end].strip() for start, end in spans)
+    else:
+        found = tuple(_text_of(part, column, answer or "") for part in _parts_with_text(cell)) or texts(cell, column)
+    return tuple(text for text in dict.fromkeys(found) if text.strip() and text.strip().casefold() not in _NOTHING)
 
 
 _NOTHING = frozenset({"none", "no", "n/a", "na", "-", "nothing"})
+_PLACE = re.compile(r"\s*(\d+)\s*[:-]\s*(\d+)\s*")
+Span = tuple[int, int]
 
 
-def _spans(cell: Cell) -> list[Mapping[str, Any]]:
+def marked_spans(cell: Cell, *, answer: str | None) -> tuple[Span, ...]:
+    """The places (first, last exclusive) that a cell marks in an answer, in characters; none where it marks texts.
+
+    They are objects with `start` and `end`, pairs of numbers, or texts such as 12:18, unless the answer has that text.
+    Places that are not in the answer, or hold another text than their object says, are none.
+    """
+    parts = _listed(found) if isinstance(found := structure_of(cell), list | tuple) else re.split("[;,]", str(cell))
+    spans = [_span(part, answer or "") for part in parts]
+    return tuple(dict.fromkeys(span for span in spans if span)) if spans and all(spans) else ()
+
+
+def _span(part: Cell, answer: str) -> Span | None:
+    start, end, said = _place_of(part, answer)
+    is_there = isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= len(answer)
+    return (start, end) if is_there and said in {None, "", answer[start:end]} else None
+
+
+def _place_of(part: Cell, answer: str) -> tuple[Cell, Cell, Cell]:
+    """What a part of a cell gives as its start, its end and its text."""
+    if isinstance(part, dict):
+        return part.get("start"), part.get("end"), part.get("text")
+    if isinstance(part, list | tuple) and len(part) == 2:
+        return part[0], part[1], None
+    if isinstance(part, str) and (found := _PLACE.fullmatch(part)) and part.strip() not in answer:
+        return int(found[1]), int(found[2]), None
+    return None, None, None
+
+
+def _parts_with_text(cell: Cell) -> list[Mapping[str, Any]]:
+    """The objects of a cell that have a text or a place, where all of them do."""
     found = structure_of(cell)
     parts = found if isinstance(found, list | tuple) else ()
-    is_span = all(isinstance(part, dict) and isinstance(part.get("start"), int) for part in parts)
-    return list(parts) if is_span else []
+    return list(parts) if all(isinstance(part, dict) and isinstance(part.get("start"), int) for part in parts) else []
 
 
-def _span(part: Mapping[str, Any], answer: str) -> str:
-    return str(part.get("text") or answer[part["start"] : part.get("end", part["start"])]).strip()
+def _text_of(part: Mapping[str, Any], column: str, answer: str) -> str:
+    """The text of a part; a place alone has to be in the answer."""
+    if not (said := str(part.get("text") or "").strip()) and not answer[part["start"] : part.get("end", part["start"])]:
+        message = (
+            f"{column!r} marks {part['start']} to {part.get('end')}, but the answer has {len(answer)} characters, "
+            "counted from 0."
+        )
+        raise InvalidInput(message)
+    return said
 
 
 _YES = frozenset("true t 1 1.0 yes y oui ja si sí sim да 是 はい 예 نعم ✓ ✔ ✅".split())

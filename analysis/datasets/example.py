@@ -11,7 +11,10 @@ from typing import Any, TypeVar
 from analysis.normalisation import num_words
 from rauq.errors import InvalidInput
 
-_LATER = frozenset({"wrong", "conversation"})  # fields that examples have had since fingerprints exist
+Span = tuple[int, int]  # characters of an answer, the last exclusive
+_LATER = frozenset(
+    {"wrong", "conversation", "wrong_spans", "unclear_spans"}
+)  # fields that examples have had since fingerprints exist
 
 LONGEST_NAME = 5  # words: answers repeat a short reference, and paraphrase a longer one
 _SHARE = 0.9  # of the rows: a few long titles among names change nothing
@@ -26,7 +29,9 @@ class Example:
     the prompt, as a list in JSON; "" where the prompt is all there is. `answer`: text to be scored as it is;
     None: the model answers. `quality`: how good that answer is, from the user; higher is better. `group` tells task
     families or languages apart, `stratum` the rows of a group, `error_label` the kind of error. `facts`: texts that
-    carry the fact wherever they stand in the answer. `wrong`: texts in the given answer that are incorrect.
+    carry the fact wherever they stand in the answer. `wrong`: texts in the given answer that are incorrect, and
+    `wrong_spans` their code points (first, last exclusive), where these are known; `unclear_spans` are neither correct
+    nor incorrect.
     """
 
     id: str
@@ -42,6 +47,8 @@ class Example:
     error_label: str = ""
     facts: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
+    wrong_spans: tuple[Span, ...] = ()
+    unclear_spans: tuple[Span, ...] = ()
 
     @property
     def asked(self) -> str:

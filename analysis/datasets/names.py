@@ -10,6 +10,7 @@ from analysis.datasets.columns import Columns
 from analysis.datasets.example import DataSet, Example, not_empty, spread
 from analysis.datasets.facts.tables import FAMILIES as FACT_FAMILIES
 from analysis.datasets.facts.tables import Fact, facts
+from analysis.datasets.marked_sets import MARKED_SETS, load_marked_set
 from analysis.datasets.own_files import read_file
 from analysis.datasets.paper_set import load_paper_set
 from analysis.datasets.rows import examples_from
@@ -179,6 +180,7 @@ def load(
 ) -> DataSet:
     """The data set of a name: "atlas" or a family, "facts" or "facts=FAMILY", "sciq" or "sciq=FOLDER", or a file.
 
+    A copy of a set that people marked is "mu_shroom=FOLDER", "faithbench=FOLDER" or "helm=FOLDER".
     `kind` words the prompts of facts and of the paper's sets. `limit` examples are chosen by the seed; `per_group`
     holds for embedded sets and facts. `columns` are those of a file; without them they are guessed from their names.
 
@@ -197,8 +199,10 @@ def load(
         return _fewer(fact_set(known, kind=kind, family=part), limit=limit, per_group=per_group, seed=seed)
     if per_group is not None:
         raise InvalidInput(PER_GROUP)
+    path = Path(part) if part else None
+    if known in MARKED_SETS:
+        return not_empty(load_marked_set(MARKED_SETS[known], path, limit=limit, seed=seed))
     if known in PAPER_SETS:
-        path = Path(part) if part else None
         return not_empty(load_paper_set(PAPER_SETS[known], kind=kind, path=path, limit=limit, seed=seed))
     data = _own_file(name, columns)
     return not_empty(replace(data, examples=spread(data.examples, limit, seed=seed)))
@@ -208,7 +212,8 @@ def _own_file(name: str, columns: Columns | None) -> DataSet:
     if not os.path.isfile(name):  # noqa: PTH113 - a Path raises where the text is no possible path
         message = (
             f"{name!r} is neither a file nor a known data set. Give the path of a CSV, JSONL or Parquet file, one of "
-            f"{', '.join((*EMBEDDED_SETS, *FACT_SETS, WRITTEN))}, or one of the paper's: {', '.join(PAPER_SETS)}."
+            f"{', '.join((*EMBEDDED_SETS, *FACT_SETS, WRITTEN))}, one of the paper's: {', '.join(PAPER_SETS)}, or a "
+            f"copy of one that people marked: {', '.join(f'{one}=FOLDER' for one in MARKED_SETS)}."
         )
         raise DataSetNotFound(message)
     table = read_file(Path(name))

@@ -12,6 +12,7 @@ import pandas as pd
 from analysis.datasets.cells import (
     conversation_of,
     joined,
+    marked_spans,
     marked_texts,
     result_of,
     structure_of,
@@ -167,6 +168,7 @@ def _example(row_number: int, row: Row, columns: Columns, naming: Naming) -> Exa
         error_label=_text(row, columns.error_label),
         facts=texts(row[columns.facts], columns.facts) if columns.facts else (),
         wrong=marked_texts(row[columns.wrong], columns.wrong, answer=answer) if columns.wrong else (),
+        wrong_spans=marked_spans(row[columns.wrong], answer=answer) if columns.wrong else (),
     )
 
 

@@ -26,11 +26,12 @@ from analysis.quality.judgement import Thresholds
 from analysis.stats import Estimate, divided
 from rauq.errors import InvalidInput
 from rauq.scoring.algorithm import head_weights, score_grid, steps_of
-from rauq.scoring.score import score_many
+from rauq.scoring.score import collapse_many, score_many
 from rauq.scoring.settings import Settings, Signal, signal_and_alpha
 from rauq.trace.batch import Answers, Batch, Blocks
 from rauq.trace.trace import Alignment
 
+Exchange = Literal["shuffled", "constant", "random head", "mean of heads", "none"]
 DERANGEMENTS = 20  # of the answers of each group; figures of shuffled attention are means over them
 
 
@@ -152,11 +153,7 @@ def control(
     Raises:
         InvalidInput: settings that do not pick the head of largest mean, or restricted ones without a mean of logs.
     """
-    if settings.heads != "max":
-        message = (
-            f"heads is {settings.heads!r}: the control replaces the attention of the selected head; use heads='max'."
-        )
-        raise InvalidInput(message)
+    _check_heads(settings)
     found = score_many(answers, settings)
     weights = _weights_of(answers, found.layers, found.heads)
     drawn = _drawn(answers, len(found.layers), derangements=derangements, seed=seed)
@@ -172,6 +169,37 @@ def control(
         random_head=rescored(_weights_of(answers, found.layers, drawn.heads)),
         mean_of_heads=_scored(answers, replace(settings, heads="mean"), tokens),
     )
+
+
+def _check_heads(settings: Settings) -> None:
+    if settings.heads != "max":
+        message = (
+            f"heads is {settings.heads!r}: the control replaces the attention of the selected head; use heads='max'."
+        )
+        raise InvalidInput(message)
+
+
+def collapse_exchanged(
+    answers: Answers, settings: Settings, *, derangements: int = DERANGEMENTS, seed: int = 0
+) -> Mapping[Exchange, tuple[tuple[np.ndarray, ...], ...]]:
+    """The collapse of the tokens of each answer under other attention, as in `control`: by exchange, draw and answer.
+
+    Raises:
+        InvalidInput: as `control`.
+    """
+    _check_heads(settings)
+    found = score_many(answers, settings)
+    weights = _weights_of(answers, found.layers, found.heads)
+    drawn = _drawn(answers, len(found.layers), derangements=derangements, seed=seed)
+
+    def collapse(exchanged: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        lone = _with_weights(answers, found.layers, exchanged)
+        return collapse_many(lone, replace(settings, layers=found.layers))
+
+    return {
+        "shuffled": tuple(collapse(_shuffled(weights, donors)) for donors in drawn.donors),
+        "constant": (collapse(_constant(weights)),),
+    }
 
 
 def control_of_groups(
@@ -210,7 +238,6 @@ def _scored(answers: Answers, settings: Settings, tokens: np.ndarray | None) -> 
     return uncertainty
 
 
-Exchange = Literal["shuffled", "constant", "random head", "mean of heads", "none"]
 TokensScored = Literal["all", "fact"]
 EXCHANGES = MappingProxyType[Exchange, str](
     {

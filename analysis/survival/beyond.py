@@ -1,18 +1,18 @@
 """What a signal adds to controls: logistic fits of the controls alone and with the signal, judged on other folds.
 
-Both are judged by ROC-AUC among answers of one fold, so that fits of different folds are never compared.
+Both are judged by ROC-AUC among answers of one fold, or tokens of one answer, so that fits of different folds are never
+compared.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.answer_sets.clusters import shuffled
-from analysis.answer_sets.separation import Labelled, areas, difference_of_areas, labelled
 from analysis.detectors.fit import one_thread
 from analysis.stats import Estimate
 from analysis.survival.controls import Crossed
-from analysis.survival.labelled import LabelledAnswers
+from analysis.survival.judged import difference_within, mean_areas
+from analysis.survival.labelled import LabelledUnits, by_chance
 
 _STEPS = 25  # of Newton's method, which needs about six
 _PENALTY = 0.01  # per coefficient: keeps them finite where a fit separates the sides
@@ -23,7 +23,7 @@ PERMUTATIONS = 999
 class Beyond:
     """ROC-AUC of the fit with the signal minus that of the controls alone, and how often chance does as well.
 
-    `p`: share of signals that add as much when they are shuffled among the answers of a group.
+    `p`: share of signals that add as much when they are shuffled, as `by_chance`.
     `is_reversed`: a low signal is what tells of an incorrect answer.
     """
 
@@ -34,43 +34,39 @@ class Beyond:
 
 def beyond(
     signal: np.ndarray,
-    given: LabelledAnswers,
+    given: LabelledUnits,
     controls: Crossed,
     fold: np.ndarray,
     *,
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> Beyond:
-    """Judge a signal (A,), which every answer has, on each fold (A,) by fits on the others."""
-    alone, counted = _alone(given, controls, fold)
+    """Judge a signal (U,), which every unit has, on each fold (U,) by fits on the others."""
+    alone = _alone(given, controls, fold)
     with_signal, slopes = _held_out(signal[None], given, controls, fold)
-    estimate = difference_of_areas(-with_signal.T, -alone.T, counted)
-    _, group = np.unique(np.array(given.groups, dtype=object).astype(str), return_inverse=True)
-    rng = np.random.default_rng(seed)
-    drawn = shuffled(signal, group, given.clusters, count=permutations, rng=rng)
-    by_chance, _ = _held_out(drawn, given, controls, fold)
-    added = areas(-by_chance.T, counted) - areas(-alone.T, counted)
+    estimate = difference_within(with_signal.T, alone.T, given, fold)
+    drawn, _ = _held_out(by_chance(signal, given, count=permutations, seed=seed), given, controls, fold)
+    added = mean_areas(drawn.T, given, fold) - mean_areas(alone.T, given, fold)
     p = (1 + int((added >= estimate.value).sum())) / (1 + permutations)
     return Beyond(estimate=estimate, p=p, is_reversed=bool((slopes < 0).all()))
 
 
-def added_by(signals: np.ndarray, given: LabelledAnswers, controls: Crossed, fold: np.ndarray) -> tuple[Estimate, ...]:
-    """What each of S signals (S, A) adds to the controls."""
-    alone, counted = _alone(given, controls, fold)
+def added_by(signals: np.ndarray, given: LabelledUnits, controls: Crossed, fold: np.ndarray) -> tuple[Estimate, ...]:
+    """What each of S signals (S, U) adds to the controls."""
+    alone = _alone(given, controls, fold)
     with_signals, _ = _held_out(signals, given, controls, fold)
-    return tuple(difference_of_areas(-one[:, None], -alone.T, counted) for one in with_signals)
+    return tuple(difference_within(one[:, None], alone.T, given, fold) for one in with_signals)
 
 
-def _alone(given: LabelledAnswers, controls: Crossed, fold: np.ndarray) -> tuple[np.ndarray, Labelled]:
-    """The log-odds (1, A) by the controls alone, and the answers to compare within folds."""
-    alone, _ = _held_out(np.zeros((1, len(fold))), given, controls, fold)
-    return alone, labelled(alone.T, given.sides, fold.astype(str), clusters=given.clusters)
+def _alone(given: LabelledUnits, controls: Crossed, fold: np.ndarray) -> np.ndarray:
+    """The log-odds (1, U) by the controls alone."""
+    return _held_out(np.zeros((1, len(fold))), given, controls, fold)[0]
 
 
 def _held_out(
-    signals: np.ndarray, given: LabelledAnswers, controls: Crossed, fold: np.ndarray
+    signals: np.ndarray, given: LabelledUnits, controls: Crossed, fold: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Log-odds (S, A) of being incorrect by fits on the other folds, of controls and each signal (S, A).
+    """Log-odds (S, U) of being incorrect by fits on the other folds, of controls and each signal (S, U).
 
     The slopes (F, S) are those of the signals.
     """

@@ -11,22 +11,22 @@ from typing import Literal
 
 import numpy as np
 
-from analysis.answer_sets.clusters import folds, shuffled
-from analysis.answer_sets.separation import area_estimate, by_length, difference_of_areas, labelled
+from analysis.answer_sets.clusters import folds
+from analysis.answer_sets.separation import by_length
 from analysis.detectors.fit import NUM_FOLDS, group_folds
 from analysis.quality.matching import token_f1
 from analysis.stats import Estimate, ranks, sign_of
 from analysis.survival.beyond import PERMUTATIONS, Beyond, beyond
-from analysis.survival.controls import CONTROLS, Control, Crossed, all_of, crossed, held_out
-from analysis.survival.labelled import LabelledAnswers, Signal, drawn
+from analysis.survival.controls import Control, Crossed, all_of, controls_of, crossed, held_out
+from analysis.survival.judged import area, area_within, difference_within
+from analysis.survival.labelled import LabelledUnits, Level, Signal, by_chance, drawn
 from rauq.errors import InvalidInput
 
 Kind = Literal["signal", "chance", "control", "corpus", "difference"]
 """A ROC-AUC of the signal, its range by chance, a ROC-AUC of a control, one that only tells of the corpus, or what
 the signal adds."""
-LEAST, MOST = 20, 2_000
-"""Answers with a signal: fewer are no basis for fits, and of more as many are drawn."""
-_DRAWN = 1_000_000  # shuffled values of one rung
+LEAST = 20  # answers or tokens with a signal: fewer are no basis for fits
+_DRAWN = 2_000_000  # shuffled values of one rung
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,14 +47,16 @@ class Rung:
 
 @dataclass(frozen=True, kw_only=True)
 class Ladder:
-    """All rungs of one signal on one set of answers; the last is what is left beyond all controls together.
+    """All rungs of one signal on answers or their tokens; the last is what is left beyond all controls together.
 
-    Other answers are `without_signal`, `unjudged`, or `undrawn` where there are more than are fitted.
+    `units`: how many of the `level` are used. Others are `without_signal`, `unjudged`, or `undrawn` where there are
+    more than are fitted.
     """
 
     signal: str
     data: str
-    answers: int
+    level: Level
+    units: int
     incorrect: int
     without_signal: int
     unjudged: int
@@ -85,7 +87,7 @@ class Prepared:
     of folds.
     """
 
-    given: LabelledAnswers
+    given: LabelledUnits
     fold: np.ndarray
     scores: Mapping[str, np.ndarray]
     together: Crossed
@@ -94,7 +96,7 @@ class Prepared:
     seed: int
 
 
-def prepare(given: LabelledAnswers, *, seed: int = 0) -> Prepared:
+def prepare(given: LabelledUnits, *, seed: int = 0) -> Prepared:
     """Fit all controls.
 
     Raises:
@@ -112,7 +114,7 @@ def prepare(given: LabelledAnswers, *, seed: int = 0) -> Prepared:
         fold=fold,
         scores={
             control.id: held_out(control.reads(given), given.incorrect, fold)
-            for control in CONTROLS
+            for control in controls_of(given)
             if not control.lacking(given)
         },
         together=crossed(everything, given.incorrect, fold),
@@ -131,20 +133,23 @@ class _State:
     permutations: int
 
     @property
-    def given(self) -> LabelledAnswers:
+    def given(self) -> LabelledUnits:
         return self.prepared.given
 
     @property
     def seed(self) -> int:
         return self.prepared.seed
 
-    def area(self, values: np.ndarray, groups: Sequence[str] | np.ndarray | None = None) -> Estimate:
-        """ROC-AUC of values (A,), higher where incorrect, among all answers or within groups."""
-        names = ["all"] * len(values) if groups is None else groups
-        return area_estimate(-values, labelled(values, self.given.sides, names, clusters=self.given.clusters))
+    def area(self, values: np.ndarray, strata: Sequence[str] | np.ndarray | None = None) -> Estimate:
+        """ROC-AUC of values (U,), higher where incorrect, among all or within strata."""
+        return area(values, self.given, strata)
+
+    def within(self, values: np.ndarray) -> Estimate:
+        """ROC-AUC of values (U,) among answers of one fold, or the mean over answers of their tokens."""
+        return area_within(values, self.given, self.prepared.fold)
 
 
-def ladder_of(given: LabelledAnswers, signal: Signal, *, seed: int = 0, most: int = MOST) -> Ladder:
+def ladder_of(given: LabelledUnits, signal: Signal, *, seed: int = 0, most: int | None = None) -> Ladder:
     """The ladder of a signal (A,), on `most` of the answers that have it.
 
     Raises:
@@ -154,7 +159,7 @@ def ladder_of(given: LabelledAnswers, signal: Signal, *, seed: int = 0, most: in
 
 
 def ladders_of(
-    given: LabelledAnswers, signals: Iterable[Signal], *, seed: int = 0, most: int = MOST
+    given: LabelledUnits, signals: Iterable[Signal], *, seed: int = 0, most: int | None = None
 ) -> Iterator[Ladder]:
     """The ladders of several signals (A,); the controls are fitted once for those that the same answers have.
 
@@ -171,7 +176,7 @@ def ladders_of(
         yield replace(ladder, without_signal=without, undrawn=int((~used).sum()) - without)
 
 
-def prepared_for(given: LabelledAnswers, signal: Signal, *, seed: int = 0, most: int = MOST) -> Prepared:
+def prepared_for(given: LabelledUnits, signal: Signal, *, seed: int = 0, most: int | None = None) -> Prepared:
     """What the controls say of the answers that `ladder_of` uses.
 
     Raises:
@@ -180,12 +185,12 @@ def prepared_for(given: LabelledAnswers, signal: Signal, *, seed: int = 0, most:
     return prepare(given.among(_used(given, signal, seed=seed, most=most)), seed=seed)
 
 
-def _used(given: LabelledAnswers, signal: Signal, *, seed: int, most: int) -> np.ndarray:
+def _used(given: LabelledUnits, signal: Signal, *, seed: int, most: int | None) -> np.ndarray:
     """The answers (A,) that have a signal, or as many of them as are fitted."""
     kept = np.isfinite(signal.values)
     check_enough(given.among(kept), f"numbers of {signal.name}")
     used = kept.copy()
-    used[kept] = drawn(given.among(kept), most, seed=seed)
+    used[kept] = drawn(given.among(kept), most or given.level.most, seed=seed)
     return used
 
 
@@ -196,18 +201,19 @@ def ladder_on(prepared: Prepared, signal: Signal) -> Ladder:
     return Ladder(
         signal=signal.name,
         data=own.name,
-        answers=len(own.incorrect),
+        level=own.level,
+        units=len(own.incorrect),
         incorrect=int(own.incorrect.sum()),
         without_signal=0,
         unjudged=own.unjudged,
         undrawn=0,
-        controls=tuple(control.kind for control in CONTROLS if control.id in prepared.scores),
+        controls=tuple(control.kind for control in controls_of(own) if control.id in prepared.scores),
         rungs=tuple(_rungs(state)),
         seed=prepared.seed,
     )
 
 
-def check_enough(given: LabelledAnswers, what: str) -> None:
+def check_enough(given: LabelledUnits, what: str) -> None:
     """Require answers of both sides, enough of them to fit anything.
 
     Raises:
@@ -217,16 +223,16 @@ def check_enough(given: LabelledAnswers, what: str) -> None:
     if count < LEAST or wrong in {0, count}:
         side = "" if count < LEAST else f", all {'incorrect' if wrong else 'correct'}"
         message = (
-            f"Too few answers: {given.name} has {count} with {what}{side}. At least {LEAST} are needed, correct and "
-            "incorrect ones."
+            f"Too few {given.level.name}: {given.name} has {count} with {what}{side}. At least {LEAST} are needed, "
+            "correct and incorrect ones."
         )
         raise InvalidInput(message)
 
 
 def _rungs(state: _State) -> Iterator[Rung]:
-    for make in (_alone, _chance, _within, _same_length, _one_a_question):
+    for make in _OF_TOKENS if state.given.is_of_tokens else _OF_ANSWERS:
         yield make(state)
-    yield from (_by_control(state, control) for control in CONTROLS)
+    yield from (_by_control(state, control) for control in controls_of(state.given))
     yield from _corpus(state)
     yield from _attention(state)
     yield from _beyond(state)
@@ -241,30 +247,29 @@ def _alone(state: _State) -> Rung:
     return Rung(
         id=ALONE,
         name="signal alone",
-        question="Is the signal higher for incorrect answers?",
+        question=f"Is the signal higher for incorrect {state.given.level.name}?",
         kind="signal",
         estimate=state.area(state.signal.values),
     )
 
 
 def _chance(state: _State) -> Rung:
-    """The range of ROC-AUC with labels shuffled within groups: not around .5 where the groups themselves leak."""
+    """The range of ROC-AUC with labels that are shuffled: not around .5 where groups, or answers, leak themselves."""
     given = state.given
-    _, group = np.unique(np.array(given.groups, dtype=object).astype(str), return_inverse=True)
-    rng = np.random.default_rng(state.seed)
-    labels = shuffled(given.incorrect, group, given.clusters, count=state.permutations, rng=rng)
+    labels = by_chance(given.incorrect, given, count=state.permutations, seed=state.seed)
     wrong = int(given.incorrect.sum())
     sums = labels @ ranks(state.signal.values) - wrong * (wrong + 1) / 2
-    by_chance = sums / (wrong * (len(given.incorrect) - wrong))
-    middle, low, high = np.quantile(by_chance, (0.5, 0.025, 0.975))
+    reached = sums / (wrong * (len(given.incorrect) - wrong))
+    middle, low, high = np.quantile(reached, (0.5, 0.025, 0.975))
     own = _alone(state).estimate.value
+    how = "turned in a circle within answers" if given.is_of_tokens else "shuffled within groups"
     return Rung(
         id="chance",
         name="by chance",
-        question="What would it reach if labels were shuffled within groups?",
+        question=f"What would it reach if labels were {how}?",
         kind="chance",
         estimate=Estimate(float(middle), float(low), float(high), len(given.incorrect), 0),
-        p=(1 + int((by_chance >= own - 1e-9).sum())) / (1 + len(by_chance)),
+        p=(1 + int((reached >= own - 1e-9).sum())) / (1 + len(reached)),
     )
 
 
@@ -285,33 +290,82 @@ def _same_length(state: _State) -> Rung:
     return Rung(
         id="same_length",
         name="at equal length",
-        question=f"Is it still higher among answers with as many {state.given.unit}?",
+        question=f"Is it still higher among answers with as many {state.given.measured_in}?",
         kind="signal",
         estimate=state.area(state.signal.values, groups),
     )
 
 
+def _within_answers(state: _State) -> Rung:
+    return Rung(
+        id="within",
+        name="within answers",
+        question="Is it still higher among the tokens of one answer?",
+        kind="signal",
+        estimate=state.within(state.signal.values),
+    )
+
+
+def _same_place(state: _State) -> Rung:
+    return Rung(
+        id="same_place",
+        name="at equal position",
+        question="Is it still higher among tokens at the same position of their answers?",
+        kind="signal",
+        estimate=state.area(state.signal.values, state.given.place.astype(str)),
+    )
+
+
+def _first(state: _State) -> Rung:
+    found = state.within(np.where(~state.given.incorrect | begins(state.given), state.signal.values, np.nan))
+    question = "Is it higher for the first token of a span than for correct tokens of the answer?"
+    return Rung(id="first", name="first token of a span", question=question, kind="signal", estimate=found)
+
+
+def _later(state: _State) -> Rung:
+    found = state.within(np.where(begins(state.given), np.nan, state.signal.values))
+    question = "Is it higher for the other tokens of a span?"
+    return Rung(id="later", name="other tokens of a span", question=question, kind="signal", estimate=found)
+
+
+def begins(given: LabelledUnits) -> np.ndarray:
+    """Which tokens (U,) begin an incorrect span: those whose predecessor in the answer is correct, or is not there."""
+    order = np.lexsort((given.place, given.answer))
+    answer, place, incorrect = given.answer[order], given.place[order], given.incorrect[order]
+    follows = np.zeros(len(order), dtype=bool)
+    follows[1:] = incorrect[:-1] & (answer[1:] == answer[:-1]) & (place[1:] == place[:-1] + 1)
+    found = np.empty(len(order), dtype=bool)
+    found[order] = incorrect & ~follows
+    return found
+
+
 def _one_a_question(state: _State) -> Rung:
-    """One answer, drawn by the seed, of each question and its near-duplicates."""
-    cluster = state.given.clusters
+    """One answer, drawn by the seed, to each question and its near-duplicates."""
+    given = state.given
+    answer, first = np.unique(given.answer, return_index=True)
+    cluster = given.clusters[first]
     order = np.random.default_rng(state.seed).permutation(len(cluster))
-    drawn = np.zeros(len(cluster), dtype=bool)
-    drawn[order[np.unique(cluster[order], return_index=True)[1]]] = True
-    repeated = int((~drawn).sum())
+    kept = answer[order[np.unique(cluster[order], return_index=True)[1]]]
+    repeated = len(answer) - len(kept)
+    values = np.where(np.isin(given.answer, kept), state.signal.values, np.nan)
     return Rung(
         id="one_a_question",
         name="near-duplicates grouped",
         question="Is it still higher if every question counts once?",
         kind="signal",
-        estimate=state.area(np.where(drawn, state.signal.values, np.nan)),
+        estimate=state.within(values) if given.is_of_tokens else state.area(values),
         note=f"{repeated} answers to repeated questions are left out." if repeated else "None is repeated.",
     )
+
+
+_OF_ANSWERS = (_alone, _chance, _within, _same_length, _one_a_question)
+_OF_TOKENS = (_alone, _chance, _within_answers, _same_place, _first, _later, _one_a_question)
 
 
 def _by_control(state: _State, control: Control) -> Rung:
     given, scores = state.given, state.prepared.scores
     if control.id in scores:
-        estimate = state.area(scores[control.id], state.prepared.fold.astype(str))
+        estimate = state.within(scores[control.id])
     else:
         estimate = undefined(len(given.incorrect), control.lacking(given))
     return Rung(
@@ -319,7 +373,7 @@ def _by_control(state: _State, control: Control) -> Rung:
     )
 
 
-_CORPUS: tuple[tuple[str, str, str, Callable[[LabelledAnswers], list[list[str]]]], ...] = (
+_CORPUS: tuple[tuple[str, str, str, Callable[[LabelledUnits], list[list[str]]]], ...] = (
     ("reference", "correct answer", " It made the label.", lambda given: [list(texts) for texts in given.references]),
     ("document", "document", "", lambda given: [[text] if text else [] for text in given.sources]),
 )
@@ -331,7 +385,7 @@ def _corpus(state: _State) -> Iterator[Rung]:
         texts = texts_of(state.given)
         if not any(texts):
             continue
-        pairs = zip(state.given.answers, texts, strict=True)
+        pairs = zip(state.given.texts, texts, strict=True)
         alike = np.array([max((token_f1(answer, text) for text in own), default=math.nan) for answer, own in pairs])
         yield Rung(
             id=f"like_{name}",
@@ -344,18 +398,18 @@ def _corpus(state: _State) -> Iterator[Rung]:
 
 def _attention(state: _State) -> Iterator[Rung]:
     """The signal minus itself with another attention in place of the answer's own, among answers that have both."""
+    one = np.zeros(len(state.given.incorrect), dtype=np.int64)  # answers are compared with all others
     for name, replaced in state.signal.replaced.items():
         both = np.isfinite(replaced).all(axis=0)
         values = np.where(both, state.signal.values, np.nan)
-        counted = labelled(values, state.given.sides, ["all"] * len(values), clusters=state.given.clusters)
         left = int((~both).sum())
         yield Rung(
             id=f"attention_{name.split()[0]}",
             name=f"minus {name} attention",
             question="Does it rank worse with this in place of its own attention?",
             kind="difference",
-            estimate=difference_of_areas(-values[:, None], -replaced.T, counted),
-            note=f"{left} answers have no other attention." if left else "",
+            estimate=difference_within(values[:, None], replaced.T, state.given, one),
+            note=f"{left} {state.given.level.name} have no other attention." if left else "",
         )
 
 
@@ -366,12 +420,12 @@ def _beyond(state: _State) -> Iterator[Rung]:
         question = "Does it add to them in groups that no fit has seen?"
         yield _last(found, LEFT_OUT, "beyond the controls, other groups", question)
     found = _added(state, prepared.together, prepared.fold)
-    yield _last(found, BEYOND, "beyond the controls", "Does it add to words, length and group together?")
+    yield _last(found, BEYOND, "beyond the controls", "Does it add to all of them together?")
 
 
 def _added(state: _State, controls: Crossed, fold: np.ndarray) -> Beyond:
     if not controls.is_whole:
-        reason = "too few correct or incorrect answers outside of a fold to fit on"
+        reason = "too few correct or incorrect ones outside of a fold to fit on"
         return Beyond(estimate=undefined(len(fold), reason), p=math.nan, is_reversed=False)
     options = {"permutations": state.permutations, "seed": state.seed}
     return beyond(state.signal.values, state.given, controls, fold, **options)

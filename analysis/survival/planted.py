@@ -11,7 +11,7 @@ import numpy as np
 
 from analysis.stats import Estimate, sign_of
 from analysis.survival.beyond import added_by
-from analysis.survival.controls import CONTROLS
+from analysis.survival.controls import controls_of
 from analysis.survival.ladder import Prepared
 
 RANDOM = 200
@@ -73,7 +73,7 @@ def _signals(prepared: Prepared, rng: np.random.Generator) -> Iterator[tuple[str
     for strength in _STRENGTHS:
         values = strength * incorrect + rng.normal(size=len(incorrect))
         yield f"planted signal, {strength:g} standard deviations", True, values
-    for control in CONTROLS:
+    for control in controls_of(prepared.given):
         if control.id in prepared.scores:
             scores = prepared.scores[control.id]
             noise = _NOISE * scores.std() * rng.normal(size=len(scores))

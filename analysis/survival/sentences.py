@@ -7,6 +7,7 @@ import pandas as pd
 
 from analysis.answer_sets.sentences import joined
 from analysis.stats import SMALLEST, Estimate, is_slight, sign_of
+from analysis.survival.labelled import ANSWERS, TOKENS
 from analysis.survival.ladder import ALONE, BEYOND, LEFT_OUT, Ladder, Rung
 from analysis.survival.planted import SelfTest
 from rauq.labels import listed, number, running
@@ -43,6 +44,9 @@ def _said(estimate: Estimate) -> str:
     return "not shown"
 
 
+_SHUFFLED = {ANSWERS: "labels shuffled within groups", TOKENS: "labels turned in a circle within answers"}
+
+
 def more(ladder: Ladder) -> str:
     """What the signal reaches alone, what chance and the strongest control reach, and other groups."""
     alone, chance = ladder.of(ALONE), ladder.of("chance")
@@ -50,8 +54,7 @@ def more(ladder: Ladder) -> str:
     best = max(controls, key=lambda rung: rung.estimate.value, default=None)
     beats = "" if best is None else f"The strongest control, {best.name}, reaches {_plain(best.estimate)}."
     return joined(
-        f"Alone it reaches ROC-AUC {_plain(alone.estimate)}; labels shuffled within groups reach "
-        f"{_ends(chance.estimate)}.",
+        f"Alone it reaches ROC-AUC {_plain(alone.estimate)}; {_SHUFFLED[ladder.level]} reach {_ends(chance.estimate)}.",
         beats,
         _in_other_groups(ladder),
         _left_out(ladder),
@@ -86,7 +89,9 @@ _READ = (
 
 def caption(ladder: Ladder) -> str:
     """How to read the figures and the table."""
-    return joined(_READ, f"{ladder.answers:,} answers, {ladder.incorrect:,} of them incorrect; seed {ladder.seed}.")
+    return joined(
+        _READ, f"{ladder.units:,} {ladder.level.name}, {ladder.incorrect:,} of them incorrect; seed {ladder.seed}."
+    )
 
 
 def in_lines(ladder: Ladder) -> list[str]:

@@ -55,7 +55,8 @@ class Marks:
 def marks_of_run(run: Run, thresholds: Thresholds) -> tuple[Marks, ...]:
     """The marks of every answer of a run (A,).
 
-    Where the data set names the wrong texts of an answer, these are wrong, and its other facts are right. Else the
+    Where the data set marks the wrong spans of an answer, these are wrong, and nothing is right; unclear spans are left
+    out. Where it names wrong texts, these are wrong, and its other facts are right. Else the
     judge of the run says of each fact that an answer states whether it is correct; where it does not, the facts of an
     answer are wrong if the answer is incorrect by the thresholds, and right if it is correct.
 
@@ -69,14 +70,18 @@ def marks_of_run(run: Run, thresholds: Thresholds) -> tuple[Marks, ...]:
     for number, text, quality, own in rows:
         example = run.examples[number]
         stated = judge(example, text) if judge and not example.wrong else None
-        found.append(_marks(example, text, own, stated, correct=thresholds.decide(float(quality))))
+        found.append(marks_of_answer(example, text, own, stated, correct=thresholds.decide(float(quality))))
     return tuple(found)
 
 
-def _marks(
+def marks_of_answer(
     example: Example, text: str, own: Tokens, stated: Sequence[Statement] | None, *, correct: bool | None
 ) -> Marks:
     """The marks of one answer, whose judged `text` is that of its tokens."""
+    if example.wrong_spans or example.unclear_spans:
+        wrong = _tokens(own, example.wrong_spans)
+        unclear = _tokens(own, example.unclear_spans) & ~wrong
+        return Marks(wrong, np.zeros_like(wrong), own.shown & ~unclear)
     if example.wrong:
         wrong = _tokens(own, fact_spans(text, example.wrong))
         return Marks(wrong, own.fact & ~wrong, own.shown)

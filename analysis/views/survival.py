@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 
 from analysis.exports.tables import Table
+from analysis.survival.answers import of_run, signal_of_run
 from analysis.survival.figures import added_rungs, no_rungs, ranking_rungs
-from analysis.survival.labelled import of_run, signal_of_run
 from analysis.survival.ladder import Ladder, ladder_of
 from analysis.survival.sentences import caption, ladder_table, more, shown_table, verdict, verdict_claim
 from analysis.views.answer_set import AnswerSet

@@ -23,14 +23,18 @@ OF_EXAMPLES = ("id", "group", "stratum", "error_label", "prompt", "references")
 
 ROWS = 4096  # of the examples that are read at once to find one of them
 
-_TEXT, _TEXTS = pa.string(), pa.list_(pa.string())
+_TEXT, _TEXTS, _SPANS = pa.string(), pa.list_(pa.string()), pa.list_(pa.list_(pa.int64()))
 _SCHEMA = pa.schema(
     [
         *[(name, _TEXT) for name in "id prompt conversation source question answer group stratum error_label".split()],
         *[(name, _TEXTS) for name in ("references", "facts", "wrong")],
+        *[(name, _SPANS) for name in ("wrong_spans", "unclear_spans")],
         ("quality", pa.float64()),
     ]
 )
+
+
+_LATER = {"wrong": [], "conversation": "", "wrong_spans": [], "unclear_spans": []}  # columns that older runs lack
 
 
 def write_examples(folder: Path, examples: tuple[Example, ...]) -> None:
@@ -89,8 +93,7 @@ class ExamplesFile:
     def read(self, numbers: range) -> tuple[Example, ...]:
         """The examples of these successive numbers."""
         rows = self.table(numbers).to_pylist()
-        # older runs have no such columns
-        rows = [row | {"wrong": row["wrong"] or [], "conversation": row["conversation"] or ""} for row in rows]
+        rows = [row | {name: row[name] or empty for name, empty in _LATER.items()} for row in rows]
         try:
             return parsed(tuple[Example, ...], json.dumps(rows))
         except ValueError as error:

@@ -17,7 +17,7 @@ COLUMNS = "prompt=question,answer=answer,incorrect=incorrect,group=topic"
 @pytest.fixture
 def table(tmp_path):
     answers, risk = simulated_answers(np.random.default_rng(3), NUM)
-    rows = zip(answers.questions, answers.answers, answers.incorrect.astype(int), answers.groups, risk, strict=True)
+    rows = zip(answers.questions, answers.texts, answers.incorrect.astype(int), answers.groups, risk, strict=True)
     path = tmp_path / "scores.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([("question", "answer", "incorrect", "topic", ATTACK), *rows])

@@ -10,6 +10,7 @@ from analysis.datasets.cells import (
     NEUTRAL_WORDS,
     VERDICT_WORDS,
     conversation_of,
+    marked_spans,
     marked_texts,
     result_of,
     structure_of,
@@ -221,3 +222,29 @@ def test_a_right_choice_that_is_none_of_them_is_refused(named, naming):
 def test_two_to_ten_choices_are_needed(listed, got):
     with pytest.raises(InvalidInput, match=f"'choices' gives {got} 2 to 10 are needed"):
         choices_of([listed], ["choices"])
+
+
+@pytest.mark.parametrize(
+    ("cell", "spans"),
+    [
+        ([{"start": 0, "end": 2}, {"start": 6, "end": 8, "text": "so"}], ((0, 2), (6, 8))),
+        ("[[6, 8], [0, 2]]", ((6, 8), (0, 2))),
+        ("0:2; 6:8", ((0, 2), (6, 8))),
+        (["0:2", "0:2"], ((0, 2),)),
+        ([{"start": 0, "end": 2, "text": "is"}], ()),
+        ("0:99", ()),
+        ("2:2", ()),
+        ("is", ()),
+        (None, ()),
+        ([], ()),
+    ],
+)
+def test_places_in_an_answer(cell, spans):
+    assert marked_spans(cell, answer="It is so.") == spans
+
+
+def test_a_time_that_the_answer_has_is_a_text_and_a_place_outside_is_refused():
+    assert marked_spans("12:30", answer="It left at 12:30, with some fifty people.") == ()
+    assert marked_texts("12:30", "c", answer="It left at 12:30, with some fifty people.") == ("12:30",)
+    with pytest.raises(InvalidInput, match="'c' marks 20 to 22, but the answer has 9 characters"):
+        marked_texts([{"start": 20, "end": 22}], "c", answer="It is so.")

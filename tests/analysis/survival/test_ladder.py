@@ -14,7 +14,7 @@ from analysis.stats import in_words, roc_auc
 from analysis.survival.asked import labelled_signals, survive
 from analysis.survival.beyond import beyond, fit
 from analysis.survival.controls import crossed
-from analysis.survival.labelled import LabelledAnswers, Signal, drawn
+from analysis.survival.labelled import LabelledUnits, Signal, drawn
 from analysis.survival.ladder import BEYOND, LEFT_OUT, ladder_of, ladder_on, prepare
 from analysis.survival.planted import self_test
 from analysis.survival.sentences import in_lines, more, shown_table, verdict
@@ -117,7 +117,7 @@ def test_answers_without_a_signal_are_left_out_and_said(given):
     values = np.random.default_rng(1).normal(size=NUM)
     values[:7] = np.nan
     found = ladder_of(replace(answers, unjudged=4), signal(values))
-    assert (found.answers, found.without_signal, found.unjudged) == (NUM - 7, 7, 4)
+    assert (found.units, found.without_signal, found.unjudged) == (NUM - 7, 7, 4)
     assert "Left out: 7 without the signal and 4 without a verdict." in more(found)
 
 
@@ -140,7 +140,7 @@ def test_answers_of_one_side_or_too_few_are_refused(given, wrong):
 
 def test_one_group_one_question_and_no_words_are_said_and_break_nothing(given):
     answers, risk = given
-    bare = replace(answers, groups=("",) * NUM, questions=("?",) * NUM, answers=("…",) * NUM)
+    bare = replace(answers, groups=("",) * NUM, questions=("?",) * NUM, texts=("…",) * NUM)
     found = ladder_of(bare, signal(risk))
     assert LEFT_OUT not in {rung.id for rung in found.rungs}
     assert found.of("group").estimate.reason == "all answers are of one group"
@@ -148,11 +148,11 @@ def test_one_group_one_question_and_no_words_are_said_and_break_nothing(given):
     assert verdict(found).startswith("Beyond words and length, mine adds")
 
 
-def frame_of(answers: LabelledAnswers, values):
+def frame_of(answers: LabelledUnits, values):
     return pd.DataFrame(
         {
             "question": answers.questions,
-            "answer": answers.answers,
+            "answer": answers.texts,
             "incorrect": answers.incorrect.astype(int),
             "topic": answers.groups,
             "mine": values,
@@ -170,7 +170,7 @@ def test_a_column_of_a_table_is_a_signal_without_a_model(given):
     frame.loc[3, "mine"] = None
     found = survive(frame, "mine", columns=COLUMNS)
     assert found.survives
-    assert (found.answers, found.without_signal) == (NUM - 1, 1)
+    assert (found.units, found.without_signal) == (NUM - 1, 1)
     np.testing.assert_array_equal(labelled_signals(frame, ["mine"], columns=COLUMNS)[0].incorrect, answers.incorrect)
 
 

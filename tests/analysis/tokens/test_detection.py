@@ -8,6 +8,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 import rauq
 from analysis.cli import main
+from analysis.datasets.example import Example
 from analysis.datasets.own_files import read_table
 from analysis.datasets.rows import examples_from
 from analysis.datasets.understood import understand
@@ -15,7 +16,7 @@ from analysis.quality.facts import stated_facts
 from analysis.quality.judgement import Thresholds, load_statements
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
-from analysis.runs.traces import tokens
+from analysis.runs.traces import Tokens, tokens
 from analysis.stats import average_precision
 from analysis.tokens.detection import (
     LEAST,
@@ -24,6 +25,7 @@ from analysis.tokens.detection import (
     TokenSignals,
     detect,
     marks_by_hand,
+    marks_of_answer,
     marks_of_run,
     token_signals,
 )
@@ -80,6 +82,22 @@ def test_a_file_names_the_wrong_texts():
     assert columns.wrong == "wrong"
     data = examples_from(table, columns)
     assert [example.wrong for example in data.examples] == [("Oslo",), ()]
+
+
+def test_spans_mark_one_of_two_equal_texts_and_unclear_ones_are_left_out():
+    texts = (" It", " is", " Oslo", ",", " not", " Oslo", ".")
+    own = Tokens(texts, np.ones(7, dtype=bool), np.zeros(7, dtype=bool))
+    text = "".join(texts)
+    second = text.rindex("Oslo")
+    example = Example(
+        id="1", prompt="?", answer=text, wrong=("Oslo",), wrong_spans=((second, second + 4),), unclear_spans=((0, 6),)
+    )
+    found = marks_of_answer(example, text, own, None, correct=False)
+    assert found.wrong.tolist() == [False] * 5 + [True, False]
+    assert found.shown.tolist() == [False, False] + [True] * 5
+    assert not found.right.any()
+    by_text = marks_of_answer(replace(example, wrong_spans=(), unclear_spans=()), text, own, None, correct=False)
+    assert by_text.wrong.tolist() == [False, False, True, False, False, True, False]
 
 
 def test_traces_marked_by_hand():
