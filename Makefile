@@ -18,7 +18,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check image-check host-check robustness check check-js weight format bench bench-coverage bench-suite bench-engines bench-written bench-faithbench bench-serve bench-visitors bench-online bench-peers atlas chromium clean
+.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check image-check host-check robustness check check-js weight format bench bench-coverage bench-suite bench-engines bench-written bench-faithbench bench-marked bench-serve bench-visitors bench-online bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -104,6 +104,10 @@ bench-written: setup ## Compare what finds errors in written answers and lists, 
 bench-faithbench: export RAUQ_FAITHBENCH := $(RAUQ_FAITHBENCH)
 bench-faithbench: setup smollm2 ## Read FaithBench, which you have to get: make bench-faithbench RAUQ_FAITHBENCH=FOLDER
 	$(RUN) benchmarks faithbench --record
+
+bench-marked: export RAUQ_MARKED := $(RAUQ_MARKED)
+bench-marked: setup smollm2 ## Read sets that people marked, of which you have copies: make bench-marked RAUQ_MARKED=FOLDER
+	$(RUN) benchmarks marked --record
 
 bench-serve: setup smollm2 ## Compare the endpoint with the library alone; takes an hour
 	$(RUN) benchmarks serve --record

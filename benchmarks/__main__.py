@@ -48,6 +48,7 @@ ON_REQUEST = {
     "online": "benchmarks.online",  # takes ten minutes where its runs are not there yet, and a packaged model
     "alarms": "benchmarks.online.alarms",  # of the same runs, takes minutes more
     "survival": "benchmarks.survival",  # takes minutes, and one of the runs of `online`
+    "marked": "benchmarks.marked",  # takes half an hour, packaged models, and data of others
     "lists": "benchmarks.lists",  # takes half an hour, and both packaged models
     "likeness": "benchmarks.likeness",  # takes minutes, and a packaged model
     "documents": "benchmarks.documents",  # takes ten minutes, and a packaged model

@@ -155,6 +155,7 @@ class Subject:
 RESULTS = (
     Subject("real_models", "Real models"),
     Subject("survival", "What survives"),
+    Subject("marked", "Errors that people marked"),
     Subject("written", "Written answers"),
     Subject("lists", "Items of lists"),
     Subject("likeness", "Unlike answers"),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -79,8 +79,8 @@ class LabelledUnits:
 
     def take(self, rows: np.ndarray) -> "LabelledUnits":
         """Those of these rows, in their order; a row may be taken more than once."""
-        arrays = {name: getattr(self, name)[rows] for name in _ARRAYS}
-        texts = {name: tuple(getattr(self, name)[row] for row in rows.tolist()) for name in _TEXTS}
+        arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in _ARRAYS}
+        texts: dict[str, Any] = {name: tuple(getattr(self, name)[row] for row in rows.tolist()) for name in _TEXTS}
         return replace(self, **arrays, **texts)
 
 

@@ -1,0 +1,66 @@
+"""Sets that people marked: the official scores by hand, what is missing is said, and the table of a record."""
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from analysis.survival.labelled import Signal
+from analysis.survival.ladder import ladder_of
+from benchmarks.marked import COLUMNS, Judged, record_of
+from benchmarks.marked.official import Official, Soft, above, correlation, overlap, spans_of
+from benchmarks.marked.reading import FOLDER, PARTS, Read, read_all
+from benchmarks.survival import Claims
+from benchmarks.token_simulations import simulated_tokens
+from rauq.errors import InvalidInput
+
+
+@pytest.mark.parametrize(
+    ("marked", "found", "value"),
+    [
+        ([(0, 4)], [(2, 6)], 2 / 6),
+        ([(0, 2), (1, 4)], [(0, 4)], 1),
+        ([], [], 1),
+        ([(0, 1)], [], 0),
+        ([(0, 2)], [(2, 4)], 0),
+    ],
+)
+def test_overlap_counts_characters(marked, found, value):
+    assert overlap(marked, found) == pytest.approx(value)
+
+
+def test_correlation_is_that_of_characters_and_constant_only_with_constant():
+    marked, found = [Soft(0, 2, 0.5), Soft(3, 5, 1.0)], [Soft(0, 1, 3.0), Soft(4, 6, -2.0)]
+    expected = spearmanr([0.5, 0.5, 0, 1, 1, 0], [3, 0, 0, 0, -2, -2]).statistic
+    assert correlation(marked, found, 6) == pytest.approx(expected)
+    assert correlation([], [Soft(0, 6, 1.0)], 6) == 1
+    assert correlation([], [Soft(0, 3, 1.0)], 6) == 0
+
+
+def test_tokens_give_their_value_to_their_characters():
+    found = spans_of(["It", " is", "", "."], np.array([1.0, 2.0, 9.0, 0.5]))
+    assert found == [(0, 2, 1.0), (2, 5, 2.0), (5, 5, 9.0), (5, 6, 0.5)]
+    assert above(found, 0.9) == [(0, 2), (2, 5), (5, 5)]
+
+
+@pytest.mark.parametrize("folder", ["", "nowhere"])
+def test_without_its_files_it_says_where_they_go(folder, monkeypatch, tmp_path):
+    monkeypatch.setenv(FOLDER, folder and str(tmp_path / folder))
+    with pytest.raises(InvalidInput, match=f"{FOLDER}; there is no"):
+        next(read_all())
+
+
+def test_parts_have_ids_of_their_own():
+    assert len({part.id for part in PARTS}) == len(PARTS)
+
+
+def test_a_record_has_a_row_for_each_signal_and_a_bound_for_each_comparison(tmp_path):
+    given, risk = simulated_tokens(np.random.default_rng(3), 25)
+    signal = Signal(name="mine", values=risk, replaced={})
+    read = Read(title="Made", model="atlas", file=tmp_path, run=None, given=given, signals=[signal])
+    judged = Judged(read, (ladder_of(given, signal),), Official({"mine": (0.1234, 0.5)}, 0.0))
+    record = record_of([judged], [Claims(25, 3, 100), Claims(25, 9, 100)])
+    (row,) = record.rows
+    assert len(row) == len(COLUMNS) == len(record.columns)
+    assert row[-2:] == ("0.123", "0.500")
+    assert [bound.met for bound in record.bounds] == [True, True, False]
+    assert record.finding.startswith("Made, read by atlas: 0 of 1 signals survive (none); mine adds most,")
