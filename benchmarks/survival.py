@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.evidence.record import Bound, Cell, Record
+from analysis.evidence.record import OWN_ATTENTION, Bound, Cell, Record
 from analysis.methods.comparison import name_of
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import Run, open_run
@@ -20,7 +20,16 @@ from benchmarks.online.runs import GEMMA, gemma_facts
 from benchmarks.support.recording import measured, tell
 
 SIGNALS = ("rauq", "msp", "perplexity", "mean_token_entropy", "attention_score", "self_certainty")
-_RUNGS = (ALONE, "within", "same_length", "answer_words", "group", LEFT_OUT, BEYOND)
+_RUNGS = {
+    ALONE: "alone",
+    "within": "within groups",
+    "same_length": "at equal length",
+    "answer_words": "words of the answer",
+    "group": "group",
+    "attention_another": OWN_ATTENTION,
+    LEFT_OUT: "beyond, other groups",
+    BEYOND: "beyond",
+}
 CLAIMED = 0.065  # of simulations: a right test of 5 % stays below in 98 % of cases
 _SIZES, SIMULATIONS = (100, 400), 1_000
 
@@ -103,20 +112,18 @@ def record_of(judged: Sequence[Judged], simulated: Sequence[Claims]) -> Record:
         title="What is left of signals beyond simpler explanations",
         about="ROC-AUC of signals of uncertainty on greedy answers about facts, alone and under controls, and what "
         "they add to the controls together, with 95 % intervals by question.",
-        columns=("model", "signal", *(_heading(rung) for rung in _RUNGS), "survives"),
+        columns=("model", "signal", *_RUNGS.values(), "survives"),
         rows=[_row(one.run, ladder) for one in judged for ladder in one.ladders],
         bounds=[*_planted_bounds(judged), *map(_claimed_bound, simulated)],
         notes=(
             "Controls: the words of answer and question, length and group, each fitted on answers to other questions.",
+            f"{OWN_ATTENTION.capitalize()}: RAUQ minus itself with the attention of another answer.",
+            "A model of yours: rauq score --model M --data facts --out DIR, then rauq survive DIR --signal rauq msp.",
             *(f"{one.run}: {line}" for one in judged for line in self_test_sentences(one.planted)),
         ),
         finding=" ".join(_finding(one) for one in judged),
         packages=("numpy", "scikit-learn"),
     )
-
-
-def _heading(rung: str) -> str:
-    return rung.replace("_", " ")
 
 
 def _row(run: str, ladder: Ladder) -> tuple[Cell, ...]:

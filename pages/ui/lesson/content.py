@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from analysis.evidence.record import OWN_ATTENTION, command_of, find_record
 from analysis.lesson import Lesson, Picked, Puzzle, Scored, lesson, puzzle
 from rauq.checkpoints.named import NAMED_MODELS
 from rauq.errors import TraceFileError
@@ -90,10 +91,26 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
             "What RAUQ cannot detect",
             f"“{_invented(confident)}” is incorrect; correct: {confident.reference}. But the score, "
             f"{confident.uncertainty:.2f}, is below that of the correct answer, {right.uncertainty:.2f}: RAUQ cannot "
-            "detect a confident error. And attention is not an explanation: on questions about facts, RAUQ ranks this "
-            "model's answers nearly as well with the attention of other answers (page Evidence).",
+            f"detect a confident error. And attention is not an explanation: {_worth()} (page Evidence).",
             "limits",
         ),
+    )
+
+
+def _worth() -> str:
+    """What attention adds to RAUQ on questions about facts, from the record that Evidence shows.
+
+    Raises:
+        TraceFileError: there is no such record.
+    """
+    record = find_record("survival")
+    if record is None or OWN_ATTENTION not in record.columns:
+        message = f"The record survival has no column {OWN_ATTENTION!r}. Run `{command_of('survival')}` again."
+        raise TraceFileError(message)
+    row = dict(zip(record.columns, record.rows[0], strict=True))
+    return (
+        f"of RAUQ's ROC-AUC on questions about facts, {row['alone']}, this model's own attention gives "
+        f"{row[OWN_ATTENTION]}, compared with that of other answers"
     )
 
 
