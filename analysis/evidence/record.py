@@ -157,6 +157,7 @@ RESULTS = (
     Subject("survival", "What survives"),
     Subject("written", "Written answers"),
     Subject("lists", "Items of lists"),
+    Subject("weak_points", "Weak points"),
     Subject("likeness", "Unlike answers"),
     Subject("documents", "Documents"),
     Subject("faithbench", "Summaries by people's marks"),
