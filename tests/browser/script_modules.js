@@ -70,8 +70,8 @@ const tokens = {
   "a long answer opens at its first weak point": [opensAt({ long: true, collapseAt: 5, weakPoints: [5, 2] }), 2],
   "a short answer opens at its largest collapse": [opensAt({ long: false, collapseAt: 5, weakPoints: [5, 2] }), 5],
   "the largest collapse and a word of the question are named": [
-    [0, 1, 2].map((token) => remarks({ largestAt: 0, ofQuestion: [0, 1], measure: { name: "collapse" } }, token)),
-    [["largest collapse", "a word of the question"], ["a word of the question"], []],
+    [0, 1, 2].map((token) => remarks({ largestAt: 0, ofQuestion: [0, 1], measure: { name: "collapse" } }, token).join(", ")),
+    ["largest collapse, a word of the question", "a word of the question", ""],
   ],
   "nothing is said of a token without a score": [remarks({}, 0), []],
   "a weak point is named by its place": [

@@ -80,6 +80,7 @@ def inspect_page() -> None:
     opened = _opened(live=live_job is not None)
     request = form.current_request()
     refusal = job.error if job is not None and job.request == request else None  # else it may have been fixed since
+    form.unfold_for(job if refusal else None)
     bar = st.container(key="inspect_bar", gap="small")
     if live_job:
         stop_branch()  # it would be ahead of the new answer, and out of sight
@@ -186,7 +187,7 @@ def _bar(opened: _Opened, request: Request, *, live: Job | None) -> DeltaGenerat
         form.option_links()
         st.space("stretch")
         _drawers(None if live else opened.shown, opened.view)
-    form.answer_fields_row()
+    form.answer_fields_row(is_shown=opened.shown is not None)
     if opened.view:
         open_drawer(opened.view)
     return count
