@@ -105,7 +105,7 @@ def _split(table: SplitTable) -> None:
     columns = [
         ranked(table.columns[place], [row.estimates[place] for row in table.rows]) for place in (last, *range(last))
     ]
-    names = Column(title="method", values=row_names(table), width=220)
+    names = Column(title="method", values=row_names(table))
     ours = methods.index(RAUQ) if RAUQ in methods else None
     show_table([names, *columns], alt=heading, ours=ours)
     caption = table_caption(table)
