@@ -27,7 +27,7 @@ from pages.ui.inspect.branch import (
 )
 from pages.ui.inspect.closing import OPEN
 from pages.ui.inspect.conversation import follow_up
-from pages.ui.inspect.drawers import EXPORT, drawer_links, open_drawer, print_figures
+from pages.ui.inspect.drawers import EXPORT, drawer_links, make_reference, open_drawer, print_figures
 from pages.ui.inspect.form import EXAMPLES, run, take, task_name
 from pages.ui.inspect.linked_views import Listener, live_views, show_views
 from pages.ui.inspect.linked_views.reported import AtToken, Corrected, Judged, OtherAnswer, Replaced, Reported
@@ -402,6 +402,7 @@ def _linked(view: AnswerView, data: Mapping[str, Any]) -> None:
         view=Listener(selection.Selected, lambda event: _apply_selection(shown, event)),
         branch=_for(shown, AtToken, lambda event: st.session_state.update({_BRANCH: event.token})),
         offer=_for(shown, Reported, lambda _: take_more_attention(trace, view.score)),
+        reference=_for(shown, Reported, lambda _: make_reference()),
         judge=_for(shown, Judged | Corrected, lambda event: apply_event(shown.name, event, shown.linked)),
         go_on=_for(shown, Replaced, lambda event: start_branch(shown.name, trace, event.token, event.choice)),
         other_answer=_for(shown, OtherAnswer, lambda event: act_on_branch(event.act)),

@@ -73,10 +73,10 @@ def _how_to_make_it(chosen: Chosen) -> None:
     headline("No tables of supervised methods for this run", chosen)
     st.write(_WHAT)
     if hosting.is_hosted():
-        st.info(_HOSTED)
+        st.write(_HOSTED)
         return
     request = chosen.run.manifest.request
-    st.info(_MAKE if request.keep else _SCORE)
+    st.write(_MAKE if request.keep else _SCORE)
     st.code("\n".join(_commands(request, chosen.run.folder)), language="bash")
     st.caption(f"{_WHY} {'' if request.keep else _scoring_again(chosen.run)}{_fitting()}")
 
@@ -132,7 +132,7 @@ def _overview(chosen: Chosen, evaluation: Evaluation, tables: tuple[SplitTable, 
     if len(chosen.rows) < len(chosen.run.answers):
         st.caption("The filters do not change these tables.")
     if not tables:
-        st.info(f"These tables are empty: make them again with {ANALYSIS_COMMAND} supervised.")
+        st.write(f"These tables are empty: make them again with {ANALYSIS_COMMAND} supervised.")
         return
     chart(supervised_chart(tables, dark=is_dark()), "supervised", "How well each supervised method ranks answers")
     st.caption(figure_caption(chosen.asked.metric))
