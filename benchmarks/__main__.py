@@ -33,6 +33,7 @@ BY_DEFAULT = {
     "growth": "benchmarks.growth",
     "scoring": "benchmarks.scoring",
     "ablations": "benchmarks.ablations",
+    "weak_points": "benchmarks.weak_points",
     "sampling": "benchmarks.sampling",
     "shared_prefix": "benchmarks.shared_prefix",
     "throughput": "benchmarks.throughput",

@@ -160,6 +160,7 @@ RESULTS = (
     Subject("marked", "Errors that people marked"),
     Subject("written", "Written answers"),
     Subject("lists", "Items of lists"),
+    Subject("weak_points", "Weak points"),
     Subject("likeness", "Unlike answers"),
     Subject("documents", "Documents"),
     Subject("faithbench", "Summaries by people's marks"),

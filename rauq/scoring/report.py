@@ -3,18 +3,20 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from rauq.labels import about_weights, amount, number, running, token_labels
 from rauq.scoring.empty import ENDINGS, empty_answer
+from rauq.scoring.headline import LARGEST_HOLD, compared_span, headline_token, of_question, weak_tokens
 from rauq.scoring.score import Score, collapse_token
 from rauq.scoring.settings import Settings
 from rauq.scoring.shown import head_in_words
 from rauq.trace.attribution import about_attribution, weight_name
 from rauq.trace.loops import loop_start
-from rauq.trace.parts import shows_text, span_of
+from rauq.trace.parts import span_of
 from rauq.trace.trace import Part, Trace
 
 
@@ -26,9 +28,8 @@ def why_empty(trace: Trace, part: Part = "answer") -> str:
 
 # At 1 nat, confidence is 37 % of the reference's. In correct answers of the embedded model the largest dip is smaller.
 # Near the start of an answer even an impossible token may dip by only 0.7, where attention carries over the previous
-# token's confidence, so values between the two bounds are called neither "collapsed" nor "holds".
+# token's confidence, so values between this bound and LARGEST_HOLD are called neither "collapsed" nor "holds".
 SMALLEST_COLLAPSE = 1.0
-LARGEST_HOLD = math.log(4 / 3)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +95,16 @@ def collapse(trace: Trace, score: Score) -> CollapsePoint | None:
 
     None where the collapse of no token is defined.
     """
-    if (token := collapse_token(trace, score)) is None:
+    return _point(score, collapse_token(trace, score))
+
+
+def headline_point(trace: Trace, score: Score) -> CollapsePoint | None:
+    """The collapse that a headline names, at `headline_token`; None where no collapse is defined."""
+    return _point(score, headline_token(trace, score))
+
+
+def _point(score: Score, token: int | None) -> CollapsePoint | None:
+    if token is None:
         return None
     parts = settled(np.array([score.collapse[token], *score.collapse_shares[token]]))
     value, signal_share, attention_share = parts.tolist()
@@ -110,22 +120,8 @@ def settled(differences: np.ndarray) -> np.ndarray:
 
 
 def weak_points(trace: Trace, score: Score, *, most: int = 3) -> tuple[int, ...]:
-    """The token of `collapse`, then others that show text and are not beside one of these, by their collapse.
-
-    Of the others only those below the bound up to which confidence is said to hold, and none in a loop at the end.
-    """
-    first = collapse(trace, score)
-    if first is None:
-        return ()
-    found = [first.token]
-    values = np.where(shows_text(trace), score.collapse, np.nan)
-    values[loop_start(trace) or len(values) :] = np.nan
-    for token in np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable").tolist():
-        if len(found) == most or not values[token] > LARGEST_HOLD:
-            break
-        if not any(_are_together(score, token, other) for other in found):
-            found.append(token)
-    return tuple(found)
+    """The first of `weak_tokens`, by their collapse: those of the largest collapse first."""
+    return tuple(islice(weak_tokens(trace, score), most))
 
 
 def uncertainty_sentence(score: Score) -> str:
@@ -142,7 +138,7 @@ def sentence(trace: Trace, score: Score) -> str:
 
 def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
     """The two halves of `sentence`: the finding, for a headline, and its numbers, for a text."""
-    collapse_point = collapse(trace, score)
+    collapse_point = headline_point(trace, score)
     if reason := why_empty(trace, score.settings.part):
         return "The answer is empty", reason
     if score.reasons.uncertainty:
@@ -157,8 +153,20 @@ def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
     detail = (
         f"{amount(collapse_point.value, places=2)} nats below the reference (p = 1 at every token){shares}."
         f"{_small_part(collapse_point, score, weight)}{_origin(score)}"
+        f"{_of_question(trace, score, collapse_point.token)}"
     )
-    return f"{_opening(collapse_point.value)} {where}", detail
+    return f"{_opening(collapse_point, collapse_token(trace, score))} {where}", detail
+
+
+def _of_question(trace: Trace, score: Score, token: int) -> str:
+    """That the largest collapse is at a word of the question, and whether the headline therefore names another one."""
+    largest = collapse_token(trace, score)
+    if largest is None or not of_question(trace)[largest]:
+        return ""
+    if largest == token:
+        return " This is a word of the question."
+    label, value = token_labels(trace.pieces)[largest], amount(float(score.collapse[largest]), places=2)
+    return f" The largest collapse, {value} nats, is at token {largest}, “{label}”, a word of the question."
 
 
 def _surprise(trace: Trace, score: Score, token: int) -> tuple[str, str]:
@@ -174,22 +182,12 @@ def _surprise(trace: Trace, score: Score, token: int) -> tuple[str, str]:
     return f"Most surprising: “{text}”", detail
 
 
-def _are_together(score: Score, token: int, other: int) -> bool:
-    """Whether two tokens are side by side, or, by surprisal, in one name."""
-    return abs(token - other) <= 1 or (score.by == "surprisal" and token in range(*compared_span(score, other)))
-
-
-def compared_span(score: Score, token: int) -> tuple[int, int]:
-    """The tokens, from a first to before a last, that a score by surprisal compares without a gap around this one."""
-    gaps = np.flatnonzero(np.isnan(score.collapse))
-    before, after = gaps[gaps < token], gaps[gaps > token]
-    return int(before[-1]) + 1 if before.size else 0, int(after[0]) if after.size else len(score.collapse)
-
-
-def _opening(value: float) -> str:
-    if value >= SMALLEST_COLLAPSE:
+def _opening(collapse_point: CollapsePoint, largest: int | None) -> str:
+    if collapse_point.value >= SMALLEST_COLLAPSE:
         return "Confidence collapsed"
-    return "Confidence dips most" if value > LARGEST_HOLD else "Confidence holds; its largest dip is"
+    if collapse_point.token != largest:
+        return "Besides words of the question, confidence dips most"
+    return "Confidence dips most" if collapse_point.value > LARGEST_HOLD else "Confidence holds; its largest dip is"
 
 
 def _shares(collapse_point: CollapsePoint, score: Score, weight: str) -> str:
@@ -224,7 +222,7 @@ def _in_percent(share: float) -> str:
 
 def attention_adds_little(trace: Trace, score: Score) -> bool:
     """Whether attention hardly matters at the largest collapse, and a smaller alpha would give it more weight."""
-    found, settings = collapse(trace, score), score.settings
+    found, settings = headline_point(trace, score), score.settings
     if found is None or why_empty(trace, settings.part) or settings.update != "rauq" or (settings.alpha or 0) <= 0.5:
         return False
     return abs(found.attention_share) <= SMALL_PART * found.value

@@ -6,6 +6,7 @@ The rules are rough, and their list of function words is English.
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -42,8 +43,23 @@ def word_tokens(texts: Sequence[str]) -> np.ndarray:
     return tokens_in(texts, [found.span() for found in _WORD.finditer("".join(texts))])
 
 
+def asked_tokens(texts: Sequence[str], question: str) -> np.ndarray:
+    """Which tokens are part of a word that is in the question, and of no other word: (N,) bool."""
+    asked, words = _words_of(question), list(_WORD.finditer("".join(texts)))
+    of_question, others = (
+        tokens_in(texts, [word.span() for word in words if (_folded(word[0]) in asked) is side])
+        for side in (True, False)
+    )
+    return of_question & ~others
+
+
+@lru_cache(maxsize=8)  # a page asks several times of one question, which may be long
+def _words_of(question: str) -> frozenset[str]:
+    return frozenset(_folded(word) for word in _WORD.findall(unicodedata.normalize("NFC", question)))
+
+
 def _tokens_of(texts: Sequence[str], question: str, counts: Callable[[re.Match[str], str], bool]) -> np.ndarray:
-    answer, asked = "".join(texts), {_folded(word) for word in _WORD.findall(unicodedata.normalize("NFC", question))}
+    answer, asked = "".join(texts), _words_of(question)
     found = (word for word in _WORD.finditer(answer) if counts(word, answer) and _folded(word[0]) not in asked)
     return tokens_in(texts, [word.span() for word in found])
 

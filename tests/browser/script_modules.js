@@ -11,7 +11,7 @@ import {
 } from "../../pages/ui/inspect/linked_views/js/numbers/scales.js";
 import { isOpen, isReading, labelOf, sentenceOfTokens, sorted, standsFor, stepClass, strengths } from "../../pages/ui/inspect/linked_views/js/numbers/sentences.js";
 import { largest, mean, nearest, roundedUp } from "../../pages/ui/inspect/linked_views/js/numbers/statistics.js";
-import { firstStop, isHidden, meant, opensAt, shortLabel } from "../../pages/ui/inspect/linked_views/js/numbers/tokens.js";
+import { firstStop, isHidden, meant, opensAt, remarks, shortLabel, weakName } from "../../pages/ui/inspect/linked_views/js/numbers/tokens.js";
 import { drawText } from "../../pages/ui/inspect/linked_views/js/text/answer.js";
 import { colouring, limitOf } from "../../pages/ui/inspect/linked_views/js/text/colouring.js";
 import { columns, number } from "../../pages/ui/lesson/js/pictures.js";
@@ -69,6 +69,16 @@ const tokens = {
   "open thinking is not": [isHidden({ thinking: [1, 3] }, { folded: false }, 1), false],
   "a long answer opens at its first weak point": [opensAt({ long: true, collapseAt: 5, weakPoints: [5, 2] }), 2],
   "a short answer opens at its largest collapse": [opensAt({ long: false, collapseAt: 5, weakPoints: [5, 2] }), 5],
+  "the largest collapse and a word of the question are named": [
+    [0, 1, 2].map((token) => remarks({ largestAt: 0, ofQuestion: [0, 1], measure: { name: "collapse" } }, token).join(", ")),
+    ["largest collapse, a word of the question", "a word of the question", ""],
+  ],
+  "nothing is said of a token without a score": [remarks({}, 0), []],
+  "a weak point is named by its place": [
+    [4, 0, 2, 3].map((token) => weakName({ weakPoints: [4, 0, 2], ofQuestion: [4, 0, 3] }, token)),
+    ["Weakest point of 3, a word of the question", "Weak point 2 of 3, a word of the question", "Weak point 3 of 3", "Token 3"],
+  ],
+  "a single weak point is not counted": [weakName({ weakPoints: [4], ofQuestion: [] }, 4), "Weakest point"],
   "a character of two tokens is the one with the collapse": [
     [0, 2].map((token) => meant({ tokens: [{ shows: [0, 1] }, {}, { shows: [2] }], collapseAt: 1 }, token)),
     [1, 2],

@@ -32,3 +32,13 @@ def test_a_setting_is_compared_with_the_run_and_the_drawer_changes_what_the_firs
     page.get_by_role("option", name="The table that came with the app").click()
     expect(about(page)).to_contain_text("the table that came with the app")
     expect(page).to_have_url(re.compile("reference=_table"))
+
+
+def test_where_there_is_no_reference_a_button_opens_the_form_of_a_new_one(page, server):
+    page.goto(f"{server}/inspect?example=canberra")
+    expect(page.locator(".judged .rank")).to_contain_text("of 798 answers")
+    expect(page.locator(".make-reference")).to_be_hidden()
+
+    page.goto(f"{server}/inspect?example=myth&alpha=0.5")
+    page.locator(".make-reference").click()
+    expect(page.get_by_role("button", name="Start")).to_be_visible()

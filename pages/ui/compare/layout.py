@@ -118,6 +118,7 @@ def _score(a: Answer, settings: Settings) -> rauq.Score:
 
 
 Pair = tuple[Answer, Answer]
+_OTHER_PAIR = "Choose another answer above to compare heads."
 _NUMBER = st.column_config.NumberColumn(format="%.3f")
 
 
@@ -217,7 +218,7 @@ def _heads(a: Trace, b: Trace, scores: Scores) -> None:
     names = dict.fromkeys(weight_name(trace.attribution) for trace in (a, b))
     st.header(f"Previous-token {' and '.join(names)}, A minus B", anchor=False)
     if reason := why_no_difference(a, b):
-        st.info(reason)
+        st.write(f"{reason} {_OTHER_PAIR}")
         return
     of_a, of_b = scores
     picked = tuple(list(zip(score.layers, map(int, score.heads), strict=True)) for score in scores)

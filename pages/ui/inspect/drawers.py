@@ -88,6 +88,11 @@ def open_drawer(view: AnswerView) -> None:
         st.button("Close", key="close_drawer", type="tertiary", on_click=toggle, args=(name,))
 
 
+def make_reference() -> None:
+    """Open the drawer of the reference with the form of a new one; for a callback."""
+    st.session_state.update({OPEN: REFERENCE, _MAKE: True})
+
+
 def _files(trace: Trace, score: Score, said: Statements) -> None:
     st.markdown("**Download**")
     _downloads(trace, score, said)

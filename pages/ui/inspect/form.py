@@ -80,6 +80,7 @@ _STOP_ABOVE_HELP = (
 )
 MOST_MEGABYTES = LARGEST_UPLOAD // 2**20
 _EXAMPLE, _UPLOAD, _COUNT = "_example", "_upload", "_count"
+_FAILED = "_failed"  # the latest job that unfolded the fields
 
 
 def request_bar(request: Request, *, live: Job | None) -> None:
@@ -129,7 +130,7 @@ def option_links() -> None:
 
 def _switch_task() -> None:
     is_pasting = st.session_state.get(state.TASK) == READ
-    st.session_state[state.TASK] = GENERATE if is_pasting else READ
+    st.session_state.update({state.TASK: GENERATE if is_pasting else READ, state.ANSWER_OPEN: True})
 
 
 def _more_label() -> str:
@@ -203,7 +204,7 @@ def fill(wanted: Asked) -> None:
         state.LIMIT: min(wanted.max_new_tokens, hosting.limits().new_tokens),
     }
     how = answer_fields.filled(wanted.sampling, end=wanted.end)
-    st.session_state.update(values | how | _model(wanted) | {state.IN_FORM: wanted})
+    st.session_state.update(values | how | _model(wanted) | {state.IN_FORM: wanted, state.ANSWER_OPEN: False})
     if wanted.answer is not None:
         st.session_state[state.ANSWER] = printable(wanted.answer)
 
@@ -311,7 +312,14 @@ def run() -> None:
         missing = _missing(request)
         job = st.session_state[state.JOB] = refused(request, InvalidInput(missing)) if missing else Job(request)
         st.session_state[state.JOB_KEY] = store().keyed.hold(job)
+        st.session_state[state.ANSWER_OPEN] = False
         begin(job)
+
+
+def unfold_for(job: Job | None) -> None:
+    """Unfold the fields for a pasted answer where the request of this job failed: once, so that they can be folded."""
+    if job is not None and st.session_state.get(_FAILED) is not job:
+        st.session_state.update({_FAILED: job, state.ANSWER_OPEN: True})
 
 
 def token_count(request: Request, shown: Trace | None, *, shown_error: RauqError | None, may_load: bool) -> None:
@@ -374,10 +382,19 @@ def _matches(request: Request, shown: Trace) -> bool:
     return is_same and request.model.kind in (None, shown.kind)
 
 
-def answer_fields_row() -> None:
-    """Draw the fields for an answer that is given; nothing where one is generated."""
+def answer_fields_row(*, is_shown: bool) -> None:
+    """Draw the fields for an answer that is given; nothing where one is generated.
+
+    They are folded to a line once the answer is scored, or `is_shown` when the page is opened.
+    """
     if st.session_state.get(state.TASK) != READ:
         return
+    st.session_state.setdefault(state.ANSWER_OPEN, not is_shown)
+    with st.expander("Pasted answer", key=state.ANSWER_OPEN, on_change="rerun", type="compact"):
+        _answer_fields()
+
+
+def _answer_fields() -> None:
     placeholder = "The answer, exactly as the model would generate it"
     st.text_area("Answer to score", key=state.ANSWER, height=80, placeholder=placeholder, persist_state="session")
     st.caption("An answer that another system wrote gets a proxy score: how uncertain this model is about that text.")

@@ -27,7 +27,7 @@ from pages.ui.inspect.branch import (
 )
 from pages.ui.inspect.closing import OPEN
 from pages.ui.inspect.conversation import follow_up
-from pages.ui.inspect.drawers import EXPORT, drawer_links, open_drawer, print_figures
+from pages.ui.inspect.drawers import EXPORT, drawer_links, make_reference, open_drawer, print_figures
 from pages.ui.inspect.form import EXAMPLES, run, take, task_name
 from pages.ui.inspect.linked_views import Listener, live_views, show_views
 from pages.ui.inspect.linked_views.reported import AtToken, Corrected, Judged, OtherAnswer, Replaced, Reported
@@ -80,6 +80,7 @@ def inspect_page() -> None:
     opened = _opened(live=live_job is not None)
     request = form.current_request()
     refusal = job.error if job is not None and job.request == request else None  # else it may have been fixed since
+    form.unfold_for(job if refusal else None)
     bar = st.container(key="inspect_bar", gap="small")
     if live_job:
         stop_branch()  # it would be ahead of the new answer, and out of sight
@@ -186,7 +187,7 @@ def _bar(opened: _Opened, request: Request, *, live: Job | None) -> DeltaGenerat
         form.option_links()
         st.space("stretch")
         _drawers(None if live else opened.shown, opened.view)
-    form.answer_fields_row()
+    form.answer_fields_row(is_shown=opened.shown is not None)
     if opened.view:
         open_drawer(opened.view)
     return count
@@ -401,6 +402,7 @@ def _linked(view: AnswerView, data: Mapping[str, Any]) -> None:
         view=Listener(selection.Selected, lambda event: _apply_selection(shown, event)),
         branch=_for(shown, AtToken, lambda event: st.session_state.update({_BRANCH: event.token})),
         offer=_for(shown, Reported, lambda _: take_more_attention(trace, view.score)),
+        reference=_for(shown, Reported, lambda _: make_reference()),
         judge=_for(shown, Judged | Corrected, lambda event: apply_event(shown.name, event, shown.linked)),
         go_on=_for(shown, Replaced, lambda event: start_branch(shown.name, trace, event.token, event.choice)),
         other_answer=_for(shown, OtherAnswer, lambda event: act_on_branch(event.act)),

@@ -55,6 +55,7 @@ OF_ATTENTION = (
     "No rank: reference answers are scored with attention, and the weights of this answer are LIG attributions."
 )
 OTHER_PART = "No rank: the reference answers are scored without thinking. Choose the answer part to compare."
+_WANTING = frozenset({NO_REFERENCE, NO_WRITTEN, BY_RAUQ, OTHER_SETTING})  # where a reference can be made
 _LOOKED, _READ, _CHOSEN = "_reference_looked", "_reference_read", "_reference_chosen"
 _WRITTEN = "_reference_written"
 _MOST_CHOSEN = 8  # of one model, in one session
@@ -254,6 +255,7 @@ def judged_payload(trace: Trace, score: Score, reference: Reference) -> dict[str
     kept = (scores or scores_of(trace)) if is_own else None  # whatever the alpha
     return {
         "standing": _standing(trace, score, reference),
+        "wanting": reference.reason in _WANTING,
         "heads": None if kept is None else _heads(kept, trace),
         "underline": None if limits is None else limits.token_collapse,
         "underlineNote": "" if limits is None else _underline_note(limits, score),

@@ -149,9 +149,7 @@ def _show(layout: Layout, more: str) -> None:
         for one, column in zip(layout.columns, cells, strict=True)
     ]
     ours = layout.rows.index(name_of(RAUQ)) if name_of(RAUQ) in layout.rows else None
-    show_table(
-        [Column(title=layout.first, values=list(layout.rows), width=285), *columns], alt=layout.heading, ours=ours
-    )
+    show_table([Column(title=layout.first, values=list(layout.rows)), *columns], alt=layout.heading, ours=ours)
     signs = "① best, ② second of a column. " if layout.is_marked else ""
     st.caption(printable(running(f"{signs}{layout.caption} {more}")))
     st.text(printable("\n".join(map(running, layout.notes))))

@@ -95,7 +95,7 @@ def _show(published: Published) -> None:
     rows = frame["published"].tolist()
     show_table(
         [
-            Column(title="published row", values=rows, width=285),
+            Column(title="published row", values=rows),
             *(numbers(name, frame[name].tolist(), places=3) for name in columns),
         ],
         alt=published.title,

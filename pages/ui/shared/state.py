@@ -19,6 +19,7 @@ PROMPT, ANSWER, TASK, MODEL, OTHER_MODEL, LIMIT = "prompt", "answer", "task", "m
 STOP_AT, NO_STOP = "stop_at", "no_stop"  # the text that ends an answer, and whether none does
 STOP_ABOVE = "stop_above"  # the uncertainty so far that ends it, in nats
 SYSTEM, EARLIER, OPTIONS = "system", "_earlier", "_template_options"
+ANSWER_OPEN = "answer_fields"  # whether the fields for a pasted answer are unfolded
 JOB, UNREADABLE = "_job", "_unreadable"
 JOB_KEY = "_job_key"  # by which a tab that is loaded again finds its job
 IN_FORM = "_in_form"  # what the form was last filled with: a request, or the name of an answer

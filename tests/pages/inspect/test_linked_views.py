@@ -10,6 +10,7 @@ from pages.ui.inspect.linked_views import MOST_STEPS, live_payload, payload
 from pages.ui.inspect.linked_views.tokens import bare_tokens, drawn_tokens
 from rauq.scoring.report import Words, words
 from rauq.scoring.score import score
+from rauq.scoring.settings import Settings
 from tests.traces import as_lig, make_trace, trace_of_text
 
 
@@ -97,3 +98,18 @@ def test_figures_and_views_run_in_the_direction_of_the_answer(text, direction):
     for drawing in drawings(trace, scored, default_view(trace, scored), dark=False)[1:]:
         first, last = drawing.figure.layout.xaxis.range
         assert (first > last) == (direction == "rtl")
+
+
+def test_the_view_opens_at_the_token_of_the_headline_and_names_the_words_of_the_question():
+    pieces = (b" Mon", b"a", b" Lis", b"a", b" is", b" by", b" Mich", b".")
+    trace = make_trace(
+        pieces,
+        probabilities=[1e-9, 0.9, 1e-9, 0.9, 1e-9, 0.9, 0.01, 0.9],
+        prompt="Who painted it, or is it by Mona Lisa?",
+    )
+    scored = score(trace, Settings(alpha=1.0))
+    data = payload(trace, scored, words(trace, scored))
+    assert data["ofQuestion"] == [0, 1, 2, 3, 4, 5]
+    assert (data["collapseAt"], data["largestAt"]) == (6, 0)
+    assert data["weakPoints"] == (0, 2, 4, 6)
+    assert "“·Mich”" in data["headline"]

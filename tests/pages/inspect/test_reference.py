@@ -101,7 +101,9 @@ def test_under_other_settings_the_bundled_run_is_scored_again(recorded_page):
 
 
 def test_a_model_without_run_or_table_is_told_how_to_get_one(open_app, runs):
-    assert standing_of(open_app(make_trace())) == {"reason": NO_REFERENCE}
+    page = open_app(make_trace())
+    assert standing_of(page) == {"reason": NO_REFERENCE}
+    assert views(page)["judged"]["wanting"]
     assert not runs.exists()
 
 

@@ -5,6 +5,7 @@ import re
 
 import pyarrow as pa
 import pytest
+from streamlit.runtime.context import ContextProxy
 
 import rauq
 from analysis.runs.timings import Alone, Cost
@@ -175,18 +176,49 @@ def test_the_best_of_a_column_is_bold_and_the_best_two_have_a_sign():
     assert f"row{second}_col1" not in styler.styles
 
 
+def headings(table):
+    return [column["label"] for column in json.loads(table.proto.columns).values() if "label" in column]
+
+
+PHONE = "Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Mobile Safari/537.36"
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(("agent", "is_narrow"), [(PHONE, True), (PHONE.replace(" Mobile", ""), False)])
+def test_on_a_phone_a_value_stands_beside_the_names_which_are_wrapped(agent, is_narrow, monkeypatch):
+    monkeypatch.setattr(ContextProxy, "headers", {"User-Agent": agent})
+    long = "A method with a name that is as long as it is allowed to be"
+    monkeypatch.setattr("pages.ui.methods.views.name_of", lambda method: "RAUQ" if method == "rauq" else long)
+    table = open_methods(run="small", view="ablations").dataframe[0]
+    widths = [column.get("width") for column in json.loads(table.proto.columns).values() if "label" in column]
+    assert (widths[0] + widths[1] <= 292) == is_narrow
+    assert (table.proto.row_height > 64) == is_narrow
+
+
+@pytest.mark.usefixtures("small")
+def test_a_table_is_as_wide_as_its_names_and_a_few_columns_need_no_button():
+    page = open_methods(run="small", view="ablations")
+    widths = [column.get("width") for column in json.loads(page.dataframe[0].proto.columns).values()]
+    assert 100 < widths[0] < 345
+    assert not [toggle for toggle in page.toggle if toggle.label.endswith("columns")]
+
+
 def test_rauqs_row_is_tinted_and_costs_come_before_the_groups(runs, monkeypatch):
     make(runs)
     alone = Alone(overhead=0.02, low=-0.01, high=0.05, pairs=30)
     known = [Cost("rauq", 0.5, 0.25, alone=alone), *(Cost(method, 0.5, 0.25) for method in OTHERS)]
     monkeypatch.setattr("analysis.views.methods.costs", lambda _run: known)
-    table = open_methods(run="small").dataframe[0]
+    page = open_methods(run="small")
+    first = ["method", "all answers", "mean within groups", "mean rank", "overhead one at a time, %"]
+    assert headings(page.dataframe[0]) == [*first, "extra forward passes"]
+    table = (
+        next(toggle for toggle in page.toggle if toggle.label == "All 10 columns").set_value(True).run().dataframe[0]
+    )
     own = table.value["0"].tolist().index("RAUQ")
     tinted = re.findall(r"row(\d+)_col\d+[^}]*background-color", table.proto.arrow_data.styler.styles)
     assert set(tinted) == {str(own)}
-    headings = [column["label"] for column in json.loads(table.proto.columns).values() if "label" in column]
-    assert headings == [
-        *("method", "all answers", "mean within groups", "mean rank", "overhead one at a time, %"),
+    assert headings(table) == [
+        *first,
         *("overhead in batches, %", "seconds in batches", "one", "two", "extra forward passes"),
     ]
     assert table.value["4"].tolist().count(2.0) == 1  # in percent, and unknown of the others

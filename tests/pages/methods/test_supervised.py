@@ -9,8 +9,11 @@ import pytest
 from analysis.detectors.evaluation.evaluate import evaluate
 from analysis.detectors.evaluation.results import write_evaluation
 from analysis.detectors.supervised.training import SUPERVISED as METHODS
+from analysis.evidence.record import find_record
 from analysis.runs.library import BUNDLED
 from analysis.runs.manifest import SUPERVISED
+from analysis.runs.timings import Timing, add_timings
+from pages.ui.host.session_runs import duration
 from pages.ui.methods.supervised import _commands
 from pages.ui.shared.url_state import PUBLISHED
 from tests.analysis.detectors.evaluation.made_up import Linear, asked_run
@@ -91,11 +94,24 @@ def test_hostile_names_are_drawn_as_text():
     assert "evil.example" in texts(page)
 
 
+def test_scoring_again_is_announced_with_the_time_of_the_run_and_its_disk_space(runs, monkeypatch):
+    opened = make(runs)
+    add_timings(opened.folder, None, [Timing(stage="generate", examples=10, seconds=300.0)])
+    monkeypatch.setattr("pages.ui.methods.supervised._hidden_size", lambda _model: 64)
+    (expected,) = [caption.value for caption in open_view("small").caption if "fitting is no job" in caption.value]
+    assert f"Answering took about {duration(30.0 * len(opened.answers))} in this run." in expected
+    assert re.search(r"takes about \d+(\.\d+)? [kKM]i?B on disk", expected)
+
+
 def test_without_tables_the_page_gives_the_command(runs):
     opened = make(runs)
     page = open_view("small")
     assert not page.exception
     assert "Score the data set again, then fit" in said(page)
+    (expected,) = [caption.value for caption in page.caption if "fitting is no job" in caption.value]
+    assert find_record("fitting").finding in expected
+    assert "Answering took" not in expected  # no time is known of this run
+    assert "on disk" not in expected  # nor is the model on this machine
     lines = page.code[0].value.splitlines()
     assert lines[0].startswith("python -m analysis score --model ")
     options, _, rest = lines[0].partition(" --keep ")

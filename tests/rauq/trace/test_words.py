@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rauq.trace.words import content_tokens, named_tokens, word_tokens
+from rauq.trace.words import asked_tokens, content_tokens, named_tokens, word_tokens
 
 
 def chosen(texts, found):
@@ -37,3 +37,37 @@ def test_content_words_are_neither_function_words_nor_in_the_question():
 def test_words_are_what_is_not_punctuation():
     texts = ("Oh", ",", " it", "'", "s", " 7", ".", "\n", "")
     assert chosen(texts, word_tokens(texts)) == "Oh it's 7"
+
+
+@pytest.mark.parametrize(
+    ("texts", "question", "asked"),
+    [
+        (
+            ("The", " Mon", "a", " Lis", "a", " was", " paint", "ed"),
+            "Who painted the Mona Lisa?",
+            "The Mona Lisa painted",
+        ),
+        (("Mona", "co", " or", " Mona"), "Mona?", " Mona"),
+        (("SAO", " Paulo", "."), "Is it São Paulo?", "SAO Paulo"),
+        (("12", " or", " 1", "2"), "12?", "12 12"),
+        (("New", "-old", " York"), "Is New York old?", " York"),
+        (("Oslo/", "Paris"), "Oslo?", "Oslo/"),
+        (("Oslo/Par", "is"), "Oslo?", ""),
+        ((".", "\n", ""), "What. \n?", ""),
+        (("Oslo",), "", ""),
+    ],
+)
+def test_a_word_of_the_question_is_a_whole_word_of_it(texts, question, asked):
+    assert chosen(texts, asked_tokens(texts, question)) == asked
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_word_is_of_the_question_or_it_is_not(seed):
+    """Tokens that are words of their own: those of the question, and no name or word of content, whatever the case."""
+    rng = np.random.default_rng(seed)
+    texts = [f" {word}" for word in rng.choice(["Oslo", "oslo", "Bergen", "seven", "7", "the", "Ölme"], size=8)]
+    question = " ".join(rng.choice(texts, size=3)).upper()
+    asked = asked_tokens(texts, question)
+    assert asked.tolist() == [text.upper() in question for text in texts]
+    assert not (asked & (named_tokens(texts, question) | content_tokens(texts, question))).any()
+    assert asked_tokens(texts, "".join(texts)).all()

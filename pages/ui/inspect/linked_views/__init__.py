@@ -25,8 +25,9 @@ from pages.ui.shared.assets import joined, script
 from pages.ui.shared.sent import events
 from rauq.labels import direction
 from rauq.scoring import report
-from rauq.scoring.report import Words, one_token_note, why_empty
-from rauq.scoring.score import Score
+from rauq.scoring.headline import of_question
+from rauq.scoring.report import CollapsePoint, Words, one_token_note, why_empty
+from rauq.scoring.score import Score, collapse_token
 from rauq.scoring.settings import Signal
 from rauq.scoring.shown import head_in_words, shown_head
 from rauq.trace.attribution import weight_name
@@ -81,7 +82,7 @@ def live_payload(trace: Trace | None, score: Score | None, words: Words) -> dict
 
 def _scored(trace: Trace, score: Score) -> dict[str, Any]:
     """Return the numbers of a score, and what names and colours them."""
-    collapse_point = report.collapse(trace, score)
+    collapse_point = report.headline_point(trace, score)
     rows = {layer: row for row, layer in enumerate(trace.layers)}
     reasons = {"collapse": score.reasons.collapse, "contribution": score.reasons.contributions}
     return {
@@ -99,7 +100,9 @@ def _scored(trace: Trace, score: Score) -> dict[str, Any]:
         "numbersOf": _numbers_of(score),
         "contributionTitle": f"Contribution to {_SUM if score.shown is None else _numbers_of(score)}",
         "collapseAt": collapse_point.token if collapse_point else None,
-        "weakPoints": report.weak_points(trace, score),
+        "largestAt": collapse_token(trace, score),
+        "weakPoints": _weak_points(trace, score, collapse_point),
+        "ofQuestion": np.flatnonzero(of_question(trace)).tolist(),
         "measure": COLOURINGS[score.by]._asdict(),
         "signalName": score.settings.signal,
         "arrays": {name: as_base64(array, "<f4") for name, array in _arrays(trace, score).items()},
@@ -116,6 +119,12 @@ def _scored(trace: Trace, score: Score) -> dict[str, Any]:
             "token": _TOKEN_CAPTION.format(f"{weight[:1].upper()}{weight[1:]}") + (RIGHT_TO_LEFT * (toward == "rtl")),
         },
     }
+
+
+def _weak_points(trace: Trace, score: Score, named: CollapsePoint | None) -> tuple[int, ...]:
+    """Return the weak points, and the one that the headline names where that is a later one."""
+    headline = () if named is None else (named.token,)
+    return tuple(dict.fromkeys((*report.weak_points(trace, score), *headline)))
 
 
 _SUM = "the score"

@@ -302,7 +302,7 @@ def open_run(name: str) -> Run | None:
 def draw_view(draw: Callable[[], None], chosen: ChosenAnswers, *, figure: bool) -> None:
     """Draw a view, or show why there is nothing to draw; `figure`: with the choice of the format of saved figures."""
     if not len(chosen.rows):
-        st.info("No answer passes the filters.")
+        st.header("No answer passes the filters", anchor=False)
         st.button("Clear filters", key="no_filters", on_click=url_state.drop, args=FILTERS)
         return
     try:
@@ -367,7 +367,9 @@ def _is_begun_only(run: Run) -> bool:
 
 
 def _no_answers(name: str, run: Run) -> None:
-    st.info("This run has no answers yet.")
+    failed = len(run.failures)
+    why = f": {failed:,} example{'s' * (failed > 1)} failed" if failed else ""
+    st.header(f"This run has no answers yet{why}", anchor=False)
     _way_to_runs(name)
     for error in run.failures["error"].head(_MOST_ERRORS):
         st.text(message_text(error))

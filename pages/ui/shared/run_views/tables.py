@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from zlib import crc32
 
 import pandas as pd
 import streamlit as st
@@ -20,15 +21,19 @@ from rauq.labels import number, running
 _SIGNS = ("", "① ", "② ")
 _BEST = "font-weight: 700"
 _OURS = "background-color: rgba(232, 101, 10, 0.14)"  # RAUQ's colour in figures
-_NAMES_WIDTH = 345  # pixels: of the longest name of a method
 _WIDTH = 132  # pixels: of a value in bold with its sign and its interval
+_NAMES, _NAMES_ON_PHONE = 345, 160  # pixels: most for names; on a phone, a value has to stand beside them
+_LETTER, _MARGIN = 7, 20  # pixels: of a name, which is drawn in about this width
+_MOST = 6  # columns: so many have room on a screen of 1280 pixels
+_LINES_ON_PHONE = 66  # pixels: from 65 on, Streamlit wraps the text of a cell
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
     """A column of a table on the page: texts, or numbers to sort by and, in `words`, what is displayed instead.
 
-    `marks`: 1 for the best of the column, 2 for the second, else 0. A `title` is shown as text.
+    `marks`: 1 for the best of the column, 2 for the second, else 0. A `title` is shown as text. `on_demand`: it is
+    drawn once the user asks for all columns.
     """
 
     title: str
@@ -37,6 +42,7 @@ class Column:
     marks: Sequence[int] = ()
     help: str | None = None
     width: int | None = None
+    on_demand: bool = False
 
     def at(self, rows: Sequence[int]) -> "Column":
         """Return the column with its rows in another order."""
@@ -51,15 +57,16 @@ class Column:
 def compared(comparison: Comparison, names: Sequence[str], costs: Sequence[Column] = ()) -> list[Column]:
     """Return how well each method ranks answers: all of them, on average within groups, and in each group.
 
-    Costs come before the groups, since many groups need scrolling.
+    Where there are several groups, each of them is drawn on demand, and so are costs but the first.
     """
-    method = Column(title="method", values=names, width=_NAMES_WIDTH)
+    method = Column(title="method", values=names)
     groups = [ranked(title_of(group), comparison.of_group(group)) for group in comparison.groups]
     if len(groups) == 1:
         return [method, *groups, *costs]
     rank = numbers("mean rank", comparison.mean_ranks.tolist(), places=1)
     first = len(headline_groups(comparison.groups))
-    return [method, *groups[:first], rank, *costs, *groups[first:]]
+    others = [replace(column, on_demand=True) for column in (*costs[1:], *groups[first:])]
+    return [method, *groups[:first], rank, *costs[:1], *others]
 
 
 def numbers(title: str, values: Sequence[float], *, places: int, help: str | None = None) -> Column:  # noqa: A002 - Streamlit's word
@@ -75,7 +82,11 @@ def ranked(title: str, estimates: Sequence[Estimate]) -> Column:
 
 
 def show_table(columns: Sequence[Column], *, alt: str, ours: int | None = None) -> None:
-    """Draw a table in full height: the best of a column bold, the best two with a sign, the row `ours` tinted."""
+    """Draw a table in full height: the best of a column bold, the best two with a sign, the row `ours` tinted.
+
+    The first column, which stays in view, is as wide as its names; on a phone they are wrapped.
+    """
+    columns = _asked(columns, alt)
     frame = pd.DataFrame({str(place): list(column.values) for place, column in enumerate(columns)})
     styler = frame.style.map(lambda _: _names(dark=is_dark()), subset=["0"])
     if ours is not None:
@@ -88,8 +99,34 @@ def show_table(columns: Sequence[Column], *, alt: str, ours: int | None = None) 
             if mark == 1:
                 styler.map(lambda _: _BEST, subset=cell)
     st.dataframe(
-        styler, hide_index=True, height="content", column_config=_headings(columns), placeholder=UNDEFINED, alt=alt
+        styler,
+        hide_index=True,
+        height="content",
+        row_height=_LINES_ON_PHONE if _on_phone() and _width_of(columns[0]) > _NAMES_ON_PHONE else None,
+        column_config=_headings(columns),
+        placeholder=UNDEFINED,
+        alt=alt,
     )
+
+
+def _asked(columns: Sequence[Column], alt: str) -> list[Column]:
+    """Return the columns to draw, and draw what asks for all of them where some are drawn on demand."""
+    always = [column for column in columns if not column.on_demand]
+    if len(always) == len(columns) or len(columns) <= _MOST:
+        return list(columns)
+    key = f"all_columns_{crc32(alt.encode()):08x}"
+    return list(columns) if st.toggle(f"All {len(columns)} columns", key=key) else always
+
+
+def _width_of(names: Column) -> int:
+    """Return the pixels that a column of names takes in full."""
+    texts = names.words or list(map(str, names.values))
+    return _MARGIN + _LETTER * max(map(len, (names.title, *texts)))
+
+
+def _on_phone() -> bool:
+    """Return whether the browser says that it is a phone's; the width of its window is not known here."""
+    return "Mobi" in st.context.headers.get("User-Agent", "")
 
 
 def show_frame(frame: pd.DataFrame, *, alt: str) -> None:
@@ -124,9 +161,13 @@ def _reads(words: str) -> Callable[[object], str]:
 
 def _headings(columns: Sequence[Column]) -> dict[str, Any]:
     """Return titles by column name: two titles may be the same, but column names may not."""
+    names = min(_width_of(columns[0]), _NAMES_ON_PHONE if _on_phone() else _NAMES)
     return {
         str(place): st.column_config.Column(
-            printable(running(column.title)), help=column.help, width=column.width, pinned=place == 0
+            printable(running(column.title)),
+            help=column.help,
+            width=column.width if place else names,
+            pinned=place == 0,
         )
         for place, column in enumerate(columns)
     }

@@ -18,6 +18,7 @@ export function wire(stage) {
   on(part("show-score"), "click", () => select(stage, { layer: null, head: null }));
   on(part("show-best"), "click", () => select(stage, { layer: stage.data.separates.layer, head: stage.data.separates.head }));
   on(part("offer"), "click", () => tellOf(stage, "offer", {}));
+  on(part("make-reference"), "click", () => tellOf(stage, "reference", {}));
   on(part("other-stop"), "click", () => tellOf(stage, "other_answer", { act: "stop" }));
   on(part("other-close"), "click", () => tellOf(stage, "other_answer", { act: "close" }));
   on(part("other-compare"), "click", () => tellOf(stage, "other_answer", { act: "compare" }));

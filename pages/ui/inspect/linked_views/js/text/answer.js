@@ -5,7 +5,7 @@ import { make } from "../../../../shared/js/dom.js";
 import { on } from "../../../../shared/js/events.js";
 import { shown } from "../../../../shared/js/numbers.js";
 import { isOpen, isReading, stepClass, strengths } from "../numbers/sentences.js";
-import { firstStop, isHidden } from "../numbers/tokens.js";
+import { firstStop, isHidden, remarks } from "../numbers/tokens.js";
 import { colouring, isAttended, limitOf, nameOf } from "./colouring.js";
 
 const LONGEST_WORD = 24; // characters: in scripts without spaces a whole line would be underlined
@@ -128,7 +128,7 @@ function stateOf(data, view, { values, places }, index, isStop) {
   };
   if (!isOpen(data, view, index)) return { classes };
   const said = [`token ${index}: ${label}`, `probability ${shown(data.probability[index], 2)}`, `${nameOf(data, view.colouring)} ${shown(values[index], places)}`];
-  if (index === data.collapseAt) said.push(`largest ${data.measure.name}`);
+  said.push(...remarks(data, index));
   if (view.wrong.includes(index)) said.push("marked as incorrect");
   return { classes, role: "button", tabindex: isStop ? 0 : -1, "aria-pressed": index === view.token, "aria-label": said.join(", ") };
 }
@@ -175,7 +175,7 @@ export function paintSentenceTexts(strip, buttons, data, view) {
 // What the tab key leads to in the text.
 export const stopOf = (strip) => strip.querySelector("[tabindex='0']");
 
-// A long answer scrolls: show its largest collapse, or the last token while it is being generated.
+// A long answer scrolls: show the token of the headline, or the last token while it is being generated.
 export function reveal(strip, button) {
   if (!strip.classList.contains("long") || !button) return;
   const top = button.parentNode.offsetTop;

@@ -10,7 +10,7 @@ import { lineTip } from "./tips.js";
 
 const nodesOf = (part) => [...part("document-text").querySelectorAll(".passage")];
 
-// The token whose attention is shown: the selected one, else the largest collapse; null for none.
+// The token whose attention is shown: the selected one, else that of the headline; null for none.
 const tokenShown = (data, view) => view.token ?? data.collapseAt ?? null;
 
 // The same text stays as it is, with its focus and its place.

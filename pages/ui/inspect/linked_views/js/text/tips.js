@@ -4,11 +4,12 @@ import { make } from "../../../../shared/js/dom.js";
 import { shown } from "../../../../shared/js/numbers.js";
 import { factRows, showTip } from "../../../../shared/js/tip.js";
 import { factsOf } from "../numbers/facts.js";
+import { remarks } from "../numbers/tokens.js";
 
 export function tokenTip(tip, data, view, token, anchor) {
   const notes = [`token ${token}`];
   if (data.tokens[token].bytes) notes.push(`bytes ${data.tokens[token].bytes}, a part of the character`);
-  if (token === data.collapseAt) notes.push(`largest ${data.measure.name}`);
+  notes.push(...remarks(data, token));
   if (view.wrong.includes(token)) notes.push("marked as incorrect");
   const rows = factRows(factsOf(data, view, token));
   const heading = make("div", "heading", "Most probable tokens");

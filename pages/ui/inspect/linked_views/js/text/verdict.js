@@ -12,6 +12,7 @@ export function drawJudged(part, { judged, uncertainty, words }, act, another) {
   if (another) part("correct-input").value = judged.verdict.typed ? judged.verdict.correctAnswer : "";
   part("rank").textContent = standing.rank ?? "";
   explain(part("nearest"), standing.nearest ?? standing.reason, words);
+  part("make-reference").hidden = !judged.wanting;
   explain(part("reference"), standing.about ?? uncertainty, words);
   part("distribution").hidden = !standing.edges;
   explain(part("ours"), judged.ours ?? "", words);

@@ -3,17 +3,18 @@
 import { make } from "../../../../shared/js/dom.js";
 import { on } from "../../../../shared/js/events.js";
 import { shown } from "../../../../shared/js/numbers.js";
+import { weakName } from "../numbers/tokens.js";
 
 const MOST_CHIPS = 5;
 const NO_FAVOURITE = 0.2; // of probability: below, no token is one
 
-// The alternatives of the selected token, or of the largest collapse; a click continues the answer with one of them.
+// The alternatives of the selected token, or of the one in the headline; a click continues the answer with one of them.
 export function drawWeak(holder, data, view, act) {
   const token = view.token ?? data.collapseAt;
   if (data.live || data.empty || token === null || token === undefined) return holder.replaceChildren();
   const { alternatives } = data.tokens[token];
   const place = data.weakPoints.indexOf(token);
-  const where = place === 0 ? `Weakest point${data.weakPoints.length > 1 ? ` of ${data.weakPoints.length}` : ""}` : place > 0 ? `Weak point ${place + 1} of ${data.weakPoints.length}` : `Token ${token}`;
+  const where = weakName(data, token);
   const what = `The most probable tokens here${alternatives.length && alternatives[0][1] < NO_FAVOURITE ? ", none of them a clear favourite" : ""}`;
   const branch = data.other?.from === token ? data.other.choice : undefined;
   const drawn = JSON.stringify([token, data.weakPoints, alternatives, branch, data.otherRuns]);
