@@ -13,11 +13,10 @@ from analysis.runs.work import work
 from analysis.survival.asked import labelled_signals
 from analysis.survival.labelled import LabelledUnits, LevelName, Signal
 from benchmarks.support.recording import tell
-from rauq.checkpoints.folders import find_installed
+from rauq.checkpoints.named import NAMED_MODELS
 from rauq.errors import InvalidInput
 
 FOLDER = "RAUQ_MARKED"
-MODELS = ("smollm2", "gemma3-270m")
 OF_TOKENS = ("collapse", "entropy", "probability", "selected")
 OF_ANSWERS = ("rauq", "msp", "perplexity", "mean_token_entropy")
 
@@ -86,7 +85,11 @@ def read_all() -> Iterator[Read]:
             f"{FOLDER}; there is no {root / PARTS[0].file}."
         )
         raise InvalidInput(message)
-    for model in filter(find_installed, MODELS):
+    models = [model.name for model in NAMED_MODELS if model.is_here]
+    if not models:
+        message = "No packaged model is on this machine to read the answers: make smollm2."
+        raise InvalidInput(message)
+    for model in models:
         for part in parts:
             yield _read(part, model, root / part.file)
 
