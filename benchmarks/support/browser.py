@@ -1,7 +1,7 @@
 """Chromium, and a page of the app in it."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 from benchmarks.support.server import PATIENCE
 from rauq.errors import InvalidInput
 
+NAMES = ("chromium", "chromium-browser", "google-chrome")
 _FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update"),
@@ -20,13 +21,13 @@ _TWO_FRAMES = "() => new Promise((drawn) => requestAnimationFrame(() => requestA
 
 
 @contextmanager
-def chromium(*flags: str) -> Iterator[Browser]:
-    """The machine's own Chromium, with further flags.
+def chromium(*flags: str, names: Sequence[str] = NAMES) -> Iterator[Browser]:
+    """The machine's own Chromium, the first of these names that is found, with further flags.
 
     Raises:
         InvalidInput: there is none.
     """
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    path = next(filter(None, map(shutil.which, names)), None)
     if path is None:
         message = "No Chromium was found; `make chromium` installs it."
         raise InvalidInput(message)
