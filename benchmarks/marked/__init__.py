@@ -64,11 +64,13 @@ def record_of(judged: Sequence[Judged], simulated: Sequence[Claims]) -> Record:
 
 
 def _rows(one: Judged) -> Iterator[tuple[Cell, ...]]:
-    for ladder in one.ladders:
-        there = {rung.id: rung for rung in ladder.rungs}
-        cells = [in_numbers(there[name]) if name in there else "–" for name in _RUNGS]
-        official = [number(value, places=3) for value in one.official.found.get(ladder.signal, ())] or ["–", "–"]
-        yield one.read.title, one.read.model, ladder.signal, *cells, "yes" if ladder.survives else "no", *official
+    """A row for each signal, and for each control that has official scores."""
+    names = {ladder.signal: ladder for ladder in one.ladders}
+    for name in dict.fromkeys([*names, *one.official.found]):
+        there = {rung.id: in_numbers(rung) for rung in names[name].rungs} if name in names else {}
+        survives = ("yes" if names[name].survives else "no") if name in names else "–"
+        official = [number(value, places=3) for value in one.official.found.get(name, ())] or ["–", "–"]
+        yield one.read.title, one.read.model, name, *(there.get(rung, "–") for rung in _RUNGS), survives, *official
 
 
 def _equal(one: Judged) -> Bound:

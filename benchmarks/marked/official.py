@@ -16,7 +16,8 @@ from scipy.stats import spearmanr
 from analysis.runs.attention import batch
 from analysis.runs.opened import Run
 from analysis.runs.traces import tokens
-from analysis.tokens.detection import Signal
+from analysis.survival.controls import capitals
+from analysis.survival.tokens import words_of
 from analysis.tokens.sentences import SIGNAL_NAMES
 from benchmarks.marked.reading import Read, mu_shroom, read_run
 from rauq.scoring.score import collapse_many
@@ -66,7 +67,7 @@ def above(found: Sequence[Soft], threshold: float) -> list[Span]:
 
 
 class Official(NamedTuple):
-    """Correlation and overlap by the name of a signal, and the largest difference from the official scorer."""
+    """Correlation and overlap by the name of a signal or control, and the largest difference from the official scorer."""
 
     found: Mapping[str, tuple[float, float]]
     off: float
@@ -83,7 +84,7 @@ _THRESHOLDS = np.linspace(0.02, 0.98, 49)  # quantiles of a signal on the valida
 
 
 def official_scores(read: Read) -> Official:
-    """The official scores of a part of Mu-SHROOM; none of another set."""
+    """The official scores of a part of Mu-SHROOM, with a threshold from its English validation set; none of another."""
     root = next((one for one in read.file.parents if (one / "participant_kit" / "scorer.py").is_file()), None)
     if root is None:
         return Official({}, 0.0)
@@ -98,7 +99,7 @@ def official_scores(read: Read) -> Official:
         theirs = [_theirs(scorer, answer, own, threshold) for answer, own in zip(answers, values, strict=True)]
         off = max(off, float(np.abs(np.subtract(pairs, theirs)).max()))
         correlations, overlaps = np.mean(pairs, axis=0)
-        found[SIGNAL_NAMES[name]] = float(correlations), float(overlaps)
+        found[name] = float(correlations), float(overlaps)
     return Official(found, off)
 
 
@@ -117,22 +118,30 @@ def _answers(run: Run, file: Path) -> list[_Answer]:
     return [_Answer(rows[name], own.texts) for name, own in pairs]
 
 
-def _signals(run: Run) -> Mapping[Signal, list[np.ndarray]]:
-    """The signals of every token (N,) of every answer, the first included."""
-    answers = batch(run)
+def _signals(run: Run) -> Mapping[str, list[np.ndarray]]:
+    """The signals of every token (N,) of every answer, the first included, and controls that know no model, by name."""
+    answers, texts = batch(run), [own.texts for own in tokens(run)]
     collapse = collapse_many(answers, Settings(alignment=answers.alignment))
-    found: dict[Signal, list[np.ndarray]] = {name: [np.empty(0)] * len(collapse) for name in ("probability", "entropy")}
+    surprise, entropy = ([np.empty(0)] * len(collapse) for _ in range(2))
     for places, block in answers.blocks():
         for row, place in enumerate(places.tolist()):
             length = block.lengths[row]
-            found["probability"][place] = -np.expm1(block.logprobs[row, :length])
-            found["entropy"][place] = block.entropies[row, :length]
-    return {"collapse": list(collapse), **found}
+            surprise[place] = -np.expm1(block.logprobs[row, :length])
+            entropy[place] = block.entropies[row, :length]
+    return {
+        SIGNAL_NAMES["collapse"]: list(collapse),
+        SIGNAL_NAMES["probability"]: surprise,
+        SIGNAL_NAMES["entropy"]: entropy,
+        "control: capital letter or digit": [capitals(words_of(own)) for own in texts],
+        "control: position": [np.arange(len(own), dtype=float) for own in texts],
+        "control: everything is marked": [np.ones(len(own)) for own in texts],
+    }
 
 
 def _best_threshold(answers: Sequence[_Answer], values: Sequence[np.ndarray]) -> float:
     candidates = np.quantile(np.concatenate(values), _THRESHOLDS)
     pairs = list(zip(answers, values, strict=True))
+    candidates = np.array([candidates[0] - 1, *candidates])  # below all: everything is marked
     means = [np.mean([_overlap(answer, own, threshold) for answer, own in pairs]) for threshold in candidates]
     return float(candidates[int(np.argmax(means))])
 

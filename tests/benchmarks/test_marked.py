@@ -57,9 +57,13 @@ def test_a_record_has_a_row_for_each_signal_and_a_bound_for_each_comparison(tmp_
     given, risk = simulated_tokens(np.random.default_rng(3), 25)
     signal = Signal(name="mine", values=risk, replaced={})
     read = Read(title="Made", model="atlas", file=tmp_path, run=None, given=given, signals=[signal])
-    judged = Judged(read, (ladder_of(given, signal),), Official({"mine": (0.1234, 0.5)}, 0.0))
+    judged = Judged(
+        read, (ladder_of(given, signal),), Official({"mine": (0.1234, 0.5), "control: position": (0.3, 0.4)}, 0.0)
+    )
     record = record_of([judged], [Claims(25, 3, 100), Claims(25, 9, 100)])
-    (row,) = record.rows
+    row, control = record.rows
+    assert control[2:4] == ("control: position", "–")
+    assert control[-3:] == ("–", "0.300", "0.400")
     assert len(row) == len(COLUMNS) == len(record.columns)
     assert row[-2:] == ("0.123", "0.500")
     assert [bound.met for bound in record.bounds] == [True, True, False]
