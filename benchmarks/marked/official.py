@@ -67,7 +67,7 @@ def above(found: Sequence[Soft], threshold: float) -> list[Span]:
 
 
 class Official(NamedTuple):
-    """Correlation and overlap by the name of a signal or control, and the largest difference from the official scorer."""
+    """Correlation and overlap by name of a signal or control, and the largest difference from the official scorer."""
 
     found: Mapping[str, tuple[float, float]]
     off: float
