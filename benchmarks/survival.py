@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.evidence.record import OWN_ATTENTION, Bound, Cell, Record
+from analysis.evidence.record import Bound, Cell, Record
+from analysis.evidence.worth import OWN_ATTENTION
 from analysis.methods.comparison import name_of
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import Run, open_run

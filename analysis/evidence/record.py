@@ -15,8 +15,6 @@ Cell = str | int | float
 Verdict = Literal["missed", "inconclusive", "met"]
 
 FOLDER = Path(__file__).parent / "records"
-OWN_ATTENTION = "own attention"
-"""The column of the record `survival` that says what RAUQ's attention adds to its ROC-AUC; Learn ends on it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from analysis.evidence.record import OWN_ATTENTION, command_of, find_record
+from analysis.evidence.worth import worth
 from analysis.lesson import Lesson, Picked, Puzzle, Scored, lesson, puzzle
 from rauq.checkpoints.named import NAMED_MODELS
 from rauq.errors import TraceFileError
@@ -98,19 +98,10 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
 
 
 def _worth() -> str:
-    """What attention adds to RAUQ on questions about facts, from the record that Evidence shows.
-
-    Raises:
-        TraceFileError: there is no such record.
-    """
-    record = find_record("survival")
-    if record is None or OWN_ATTENTION not in record.columns:
-        message = f"The record survival has no column {OWN_ATTENTION!r}. Run `{command_of('survival')}` again."
-        raise TraceFileError(message)
-    row = dict(zip(record.columns, record.rows[0], strict=True))
+    found = worth()
     return (
-        f"of RAUQ's ROC-AUC on questions about facts, {row['alone']}, this model's own attention gives "
-        f"{row[OWN_ATTENTION]}, compared with that of other answers"
+        f"of RAUQ's ROC-AUC on questions about facts, {found.roc_auc}, this model's own attention gives "
+        f"{found.attention}, compared with that of other answers"
     )
 
 

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 import rauq
 from analysis.answer_sets.gaps import head_gaps
 from analysis.answer_sets.sides import sides
-from analysis.evidence.record import records
+from analysis.evidence.record import find_record, records
 from analysis.lesson import TAUGHT
 from analysis.quality.measures import measure
 from analysis.runs import library
@@ -158,6 +158,10 @@ def test_the_text_has_the_numbers_of_the_recordings(lesson, told):
     assert text["limits"].startswith("“Istanbul” is incorrect; correct: Ankara.")
     assert f"{lesson.confident.uncertainty:.2f}, is below that of the correct answer, " in text["limits"]
     assert f"{lesson.right.uncertainty:.2f}: RAUQ cannot detect" in text["limits"]
+    survival = find_record("survival")
+    first = dict(zip(survival.columns, survival.rows[0], strict=True))
+    assert (first["model"], first["signal"]) == ("smollm2", "RAUQ")
+    assert f"{first['alone']}, this model's own attention gives {first['own attention']}" in text["limits"]
 
 
 def test_the_shares_of_the_collapse_are_those_of_the_score(told):
