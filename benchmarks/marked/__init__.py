@@ -4,6 +4,7 @@ The answers are those of other models; each packaged model that is installed rea
 """
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from analysis.evidence.record import Bound, Cell, Record
@@ -93,5 +94,20 @@ def _finding(one: Judged) -> str:
     best = max(one.ladders, key=lambda ladder: ladder.of(BEYOND).estimate.value)
     return (
         f"{one.read.title}, read by {one.read.model}: {len(survive)} of {len(one.ladders)} signals survive "
-        f"({', '.join(survive) or 'none'}); {best.signal} adds most, {in_numbers(best.of(BEYOND))}."
+        f"({', '.join(survive) or 'none'}); {best.signal} adds most, {in_numbers(best.of(BEYOND))}.{_officially(one)}"
     )
+
+
+def _officially(one: Judged) -> str:
+    """Which signal correlates most with people's marks, and which control."""
+    signals = {ladder.signal for ladder in one.ladders}
+    sides = [
+        {name: value for name, (value, _) in one.official.found.items() if (name in signals) is side}
+        for side in (True, False)
+    ]
+    if not all(sides):
+        return ""
+    said = (
+        f"{name} {number(value, places=2)}" for name, value in (max(side.items(), key=itemgetter(1)) for side in sides)
+    )
+    return f" Highest official correlation: {'; '.join(said)}."

@@ -68,3 +68,5 @@ def test_a_record_has_a_row_for_each_signal_and_a_bound_for_each_comparison(tmp_
     assert row[-2:] == ("0.123", "0.500")
     assert [bound.met for bound in record.bounds] == [True, True, False]
     assert record.finding.startswith("Made, read by atlas: 0 of 1 signals survive (none); mine adds most,")
+    assert record.finding.endswith("Highest official correlation: mine 0.12; control: position 0.30.")
+    assert "official" not in record_of([judged._replace(official=Official({}, 0.0))], []).finding

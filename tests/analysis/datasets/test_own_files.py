@@ -48,7 +48,7 @@ def test_every_column_goes_to_its_field():
         "conversation": "",
         **{"answer": "2", "quality": 0.25, "group": "maths", "stratum": "easy", "error_label": "factual"},
         "facts": ("2",),
-        "wrong": ("II", "3"),
+        **{"wrong": ("II", "3"), "wrong_spans": (), "unclear_spans": ()},
     }
 
 
