@@ -21,6 +21,7 @@ EVENTS = {
     "view": (Selected, OF | {"layer": 3, "head": None, "token": 1, "colour": "entropy", "wrong": [0, 2]}),
     "branch": (AtToken, OF | {"token": 1}),
     "offer": (Reported, OF),
+    "reference": (Reported, OF),
     "judge": (Judged | Corrected, OF | {"verdict": None}),
     "go_on": (Replaced, OF | {"token": 1, "choice": 2}),
     "other_answer": (OtherAnswer, OF | {"act": "stop"}),
