@@ -194,8 +194,9 @@ def _bar(opened: _Opened, request: Request, *, live: Job | None) -> DeltaGenerat
 
 
 def _drawers(found: Shown | None, view: AnswerView | None) -> None:
-    if view:
-        drawer_links(view)
+    with st.container(key="drawer_links"):  # it is there without links too, so that what follows keeps its place
+        if view:
+            drawer_links(view)
     if found:
         scoring_drawer(found.trace, without_loop=found.loop.left_out)
     else:
