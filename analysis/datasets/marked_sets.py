@@ -50,7 +50,7 @@ def _mu_shroom(_path: Path, rows: Iterable[Row]) -> Iterator[Example]:
         )
 
 
-_SUMMARISE = "Summarise the document.\n\n<document>\n{}\n</document>"
+SUMMARISE = "Summarise the document.\n\n<document>\n{}\n</document>"
 
 
 def _faithbench(path: Path, batch: Row) -> Iterator[Example]:
@@ -60,7 +60,7 @@ def _faithbench(path: Path, batch: Row) -> Iterator[Example]:
     """
     for row in batch["samples"]:
         marks = [
-            (mark["summary_start"], mark["summary_end"], "Unwanted" in mark["label"]) for mark in row["annotations"]
+            (mark["summary_start"], mark["summary_end"], _is_unwanted(mark["label"])) for mark in row["annotations"]
         ]
         wrong, unclear = (
             _spans((start, end) for start, end, is_wrong in marks if is_wrong is side) for side in (True, False)
@@ -68,8 +68,8 @@ def _faithbench(path: Path, batch: Row) -> Iterator[Example]:
         summary = str(row["summary"])
         yield Example(
             id=f"{path.stem}-{row['sample_id']}",
-            prompt=_SUMMARISE.format(row["source"]),
-            question=_SUMMARISE.format(row["source"]),
+            prompt=SUMMARISE.format(row["source"]),
+            question=SUMMARISE.format(row["source"]),
             source=str(row["source"]),
             answer=summary,
             quality=0.0 if wrong else None if unclear else 1.0,
@@ -78,6 +78,11 @@ def _faithbench(path: Path, batch: Row) -> Iterator[Example]:
             wrong_spans=wrong,
             unclear_spans=unclear,
         )
+
+
+def _is_unwanted(labels: Iterable[str]) -> bool:
+    """Some labels name a kind alone, such as Unwanted.Intrinsic."""
+    return any(label.startswith("Unwanted") for label in labels)
 
 
 def _helm(path: Path, passages: Mapping[str, Row]) -> Iterator[Example]:
@@ -126,7 +131,7 @@ _SETS = (
         title="FaithBench",
         address="https://github.com/vectara/FaithBench",
         licence="CC BY-NC-SA 4.0",
-        files="**/batch_*.json",
+        files="**/batch_*[0-9].json",  # a clone has batch_1_annotation.json beside batch_1.json
         examples=_faithbench,
     ),
     MarkedSet(

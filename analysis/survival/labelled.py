@@ -21,7 +21,6 @@ class Level(NamedTuple):
 
 
 ANSWERS, TOKENS = Level("answer", "answers", 2_000), Level("token", "tokens", 10_000)
-LEVELS = (ANSWERS, TOKENS)
 LevelName = Literal["answers", "tokens"]
 
 
@@ -65,13 +64,6 @@ class LabelledUnits:
     def is_of_tokens(self) -> bool:
         """Whether the tokens of an answer are compared with each other, and not whole answers."""
         return self.level is TOKENS
-
-    @cached_property
-    def compared(self) -> np.ndarray:
-        """What shuffled labels stay in (U,), by number: the group of an answer, the answer of a token."""
-        if self.is_of_tokens:
-            return self.answer
-        return np.unique(np.array(self.groups, dtype=object).astype(str), return_inverse=True)[1].reshape(-1)
 
     def among(self, kept: np.ndarray) -> "LabelledUnits":
         """Those that are `kept` (U,)."""
@@ -118,7 +110,8 @@ def by_chance(values: np.ndarray, given: LabelledUnits, *, count: int, seed: int
     rng = np.random.default_rng(seed)
     if given.is_of_tokens:
         return _turned(values, given.answer, count=count, rng=rng)
-    return shuffled(values, given.compared, given.clusters, count=count, rng=rng)
+    group = np.unique(np.array(given.groups, dtype=object).astype(str), return_inverse=True)[1].reshape(-1)
+    return shuffled(values, group, given.clusters, count=count, rng=rng)
 
 
 def _turned(values: np.ndarray, answer: np.ndarray, *, count: int, rng: np.random.Generator) -> np.ndarray:

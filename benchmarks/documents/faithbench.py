@@ -5,7 +5,6 @@ where the document does not support them, *questionable* or *benign* else. Withi
 of marked spans above the others, and a fit on other documents says what each adds to controls that know no model.
 """
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,28 +13,27 @@ from pathlib import Path
 
 import numpy as np
 
+from analysis.datasets.example import Example, Span
+from analysis.datasets.marked_sets import MARKED_SETS, load_marked_set
 from analysis.evidence.record import Record
 from benchmarks.documents.beyond import CONTROLS, with_controls
 from benchmarks.documents.ranking import BEST_HEAD, MEAN_SHARE, OWN, UNKNOWN, documents_of, interval
 from benchmarks.documents.reading import COLLAPSE, LOGPROB, Reading, shares_of, signals_of, traces
-from benchmarks.documents.summaries import ASKED
 from benchmarks.support.recording import measured, tell
-from rauq.errors import InvalidInput
+from rauq.errors import DataSetNotFound, InvalidInput
 from rauq.labels import TRANSFORMERS, number
 from rauq.model.language_model import LanguageModel
 from rauq.model.loading import load_model
 from rauq.trace.parts import shows_text, tokens_in
 from rauq.trace.trace import Trace
 
-MODEL, FOLDER, ADDRESS = "smollm2", "RAUQ_FAITHBENCH", "https://github.com/vectara/FaithBench"
+MODEL, FOLDER, FAITHBENCH = "smollm2", "RAUQ_FAITHBENCH", MARKED_SETS["faithbench"]
 PLACE, SQUARED = "control: place in the summary", "control: place in the summary, squared"
 ABSENT = "control: the word is not in the document"
 UNWANTED, ALL = "unwanted", "unwanted, questionable or benign"
 COLUMNS = ("marked", "signal", "summaries", "ROC-AUC", "low", "high", "beyond controls", "beyond low", "beyond high")
 _OF_A_DOCUMENT = 10  # summaries, which are read in one batch
 _WORD = re.compile(r"\w+")
-
-Span = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,34 +55,29 @@ def measure() -> Record:
 
 
 def read_folder(folder: str) -> list[MarkedSummary]:
-    """The summaries of all batches in `data_for_release`; those of a document stand together.
+    """The summaries of all batches in a copy; those of a document stand together.
 
     Raises:
-        InvalidInput: no folder is named, or it has no batches.
+        InvalidInput: no folder is named, or it has no batches, or others.
     """
-    files = sorted(Path(folder).glob("batch_*.json")) if folder else []
-    if not files:
-        message = (
-            f"FaithBench is no part of this project (its licence is CC BY-NC-SA). Get {ADDRESS}, and give its folder "
-            f"data_for_release in {FOLDER}; it is {folder!r} now, which has no batch_*.json."
-        )
-        raise InvalidInput(message)
-    samples = [sample for file in files for sample in json.loads(file.read_text(encoding="utf-8"))["samples"]]
-    sources = list(dict.fromkeys(sample["source"] for sample in samples))
-    marked = [_marked(sample, sources.index(sample["source"])) for sample in samples]
-    return sorted(marked, key=lambda one: one.document)
+    try:
+        examples = load_marked_set(FAITHBENCH, Path(folder) if folder else None).examples
+    except DataSetNotFound as error:
+        message = f"{error} Here the folder is given in {FOLDER}, which is {folder!r} now."
+        raise InvalidInput(message) from error
+    sources = list(dict.fromkeys(example.source for example in examples))
+    return sorted(
+        (_marked(example, sources.index(example.source)) for example in examples), key=lambda one: one.document
+    )
 
 
-def _marked(sample: Mapping, document: int) -> MarkedSummary:
-    spans: dict[bool, list[Span]] = {True: [], False: []}
-    for label in sample["annotations"]:
-        spans["Unwanted" in label["label"]].append((label["summary_start"], label["summary_end"]))
+def _marked(example: Example, document: int) -> MarkedSummary:
     return MarkedSummary(
         document=document,
-        prompt=ASKED.format(sample["source"]),
-        text=sample["summary"],
-        unwanted=tuple(spans[True]),
-        others=tuple(spans[False]),
+        prompt=example.prompt,
+        text=example.answer or "",
+        unwanted=example.wrong_spans,
+        others=example.unclear_spans,
     )
 
 

@@ -11,12 +11,12 @@ from types import MappingProxyType
 from typing import Literal, get_args
 
 from analysis.datasets.facts.tables import Fact, facts
+from analysis.datasets.marked_sets import SUMMARISE
 from analysis.datasets.written_pairs import written
 
 Replacement = Literal["by a name of the document", "by a name that is not in the document"]
 REPLACEMENTS: tuple[Replacement, ...] = get_args(Replacement)
 NUM_FAMILIES, NUM_RESTATED = 5, 4
-ASKED = "Summarise the document.\n\n<document>\n{}\n</document>"
 _NOT_ALONE = "years"  # its sentences name no subject
 
 
@@ -56,7 +56,7 @@ def summaries(count: int, *, seed: int = 0) -> Iterator[Summary]:
             yield Summary(
                 document=number,
                 replacement=replacement,
-                prompt=ASKED.format(text),
+                prompt=SUMMARISE.format(text),
                 text=summary,
                 details=details,
                 replaced=replaced,

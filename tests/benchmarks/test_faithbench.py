@@ -19,11 +19,14 @@ SUMMARY = "Oslo is large. It has 9 harbours."
 
 def label(kind, text):
     start = SUMMARY.index(text)
-    return {"label": [kind], "summary_start": start, "summary_end": start + len(text)}
+    return {"label": [*kind.split()], "summary_start": start, "summary_end": start + len(text)}
 
 
 def sample(source, *labels):
-    return {"source": source, "summary": SUMMARY, "annotations": list(labels)}
+    return {
+        **{"sample_id": 0, "source": source, "summary": SUMMARY, "annotations": list(labels)},
+        "metadata": {"summarizer": "m"},
+    }
 
 
 def test_summaries_of_a_document_stand_together_and_any_unwanted_label_counts(tmp_path):

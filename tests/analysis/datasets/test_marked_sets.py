@@ -119,6 +119,15 @@ def test_one_file_is_enough_and_a_limit_holds(name, folder):
     assert len(load(f"{name}={folder}", kind="base", limit=1).examples) == 1
 
 
+def test_a_clone_of_faithbench_has_other_files_beside_its_batches_and_labels_that_name_a_kind_alone(tmp_path):
+    path, text = faithbench(tmp_path)
+    for file, written in ((path, text), (tmp_path / "annot" / "batch_1_annotation.json", "[]")):
+        file.parent.mkdir()
+        file.write_text(written.replace('"Questionable"', '"Questionable", "Unwanted.Extrinsic"'), encoding="utf-8")
+    found = load(f"faithbench={tmp_path}", kind="base").examples
+    assert [example.quality for example in found] == [0, 0, 1]
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_a_copy_that_is_not_there_says_where_it_is_and_its_licence(name, tmp_path):
     marked = MARKED_SETS[name]
