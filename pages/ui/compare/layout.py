@@ -28,7 +28,7 @@ from analysis.two_answers.comparison import (
 from analysis.two_answers.figures import difference_map, overlay
 from pages.ui.compare import answers, form
 from pages.ui.compare.answers import Answer
-from pages.ui.compare.strips import pair_of_strips, partial_strips
+from pages.ui.compare.strips import growing_strips, pair_of_strips
 from pages.ui.host.jobs import Job, poll_seconds, stage
 from pages.ui.shared import figure_export
 from pages.ui.shared.errors import show_error
@@ -86,14 +86,15 @@ def _show_first(job: Job, *, waiting: bool) -> None:
 
 def follow(job: Job, a: Answer, settings: Settings) -> None:
     """Show the new answer under A while it is being generated."""
-    st.fragment(_show_new, run_every=poll_seconds(job))(job, a, settings, waiting=job.waiting)
+    strips, length = growing_strips(a, _score(a, settings)), len(a.trace.pieces)
+    waiting = job.waiting
 
+    def show() -> None:
+        _rerun_when_moved(job, waiting=waiting)
+        pieces = list(job.pieces)
+        strips(pieces, by_position(length, len(pieces)), _progress(job))
 
-def _show_new(job: Job, a: Answer, settings: Settings, *, waiting: bool) -> None:
-    _rerun_when_moved(job, waiting=waiting)
-    pieces = list(job.pieces)
-    columns = by_position(len(a.trace.pieces), len(pieces))
-    partial_strips(a, _score(a, settings), pieces, columns, headline=_progress(job))
+    st.fragment(show, run_every=poll_seconds(job))()
 
 
 def _rerun_when_moved(job: Job, *, waiting: bool) -> None:

@@ -8,9 +8,11 @@ import pytest
 
 import rauq
 from analysis.two_answers.comparison import APART
+from pages.ui.compare import strips as pair
 from pages.ui.host import models
 from pages.ui.host.store import store
 from rauq import Settings
+from rauq.labels import token_labels
 from rauq.trace.trace import Alternative
 from tests.answers import random_trace
 from tests.imports import MODELS, imported_after
@@ -55,6 +57,20 @@ def test_the_grid_has_each_collapse_and_the_level_of_each_token():
         assert [cell["collapse"] for cell in side["cells"]].index(True) == collapse.argmax()
         levels = [cell["level"] for cell in side["cells"]]
         np.testing.assert_allclose(levels, 1 - np.exp(-np.maximum(collapse, 0)), rtol=1e-9)
+
+
+def test_a_long_answer_is_labelled_as_often_as_a_short_one(monkeypatch):
+    """Labelling takes as long as the answer, so that once for each token would be quadratic."""
+    labelled = []
+    monkeypatch.setattr(
+        pair, "token_labels", lambda pieces, **how: labelled.append(pieces) or token_labels(pieces, **how)
+    )
+    calls = []
+    for tokens in (3, 30):
+        open_compare(a=kept(random_trace(tokens)), b=BESIDE)
+        calls.append(len(labelled))
+        labelled.clear()
+    assert calls[0] == calls[1] > 0
 
 
 @pytest.mark.usefixtures("no_model")

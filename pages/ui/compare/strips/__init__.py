@@ -79,30 +79,36 @@ def pair_of_strips(
         "live": False,
         "words": field_words.word_list(),
         "legend": _legend(answers, scores[0].by, differ=first_difference is not None),
-        "branches": [_branch(answers[0].trace, token) for token in range(len(answers[0].trace.pieces))],
+        "branches": _branches(answers[0].trace),
     }
     _draw(data, on_select, on_branch)
 
 
-def partial_strips(a: Answer, score: Score, pieces: Sequence[str], columns: Columns, *, headline: str) -> None:
-    """Draw A, and under it an answer that is still being generated, without numbers."""
+def growing_strips(a: Answer, score: Score) -> Callable[[Sequence[str], Columns, str], None]:
+    """Return what draws A, and under it the pieces of an answer that is still being generated, without numbers.
+
+    A is described once, not each time a token has come: it does not change meanwhile.
+    """
+    constant: dict[str, Any] = {
+        "direction": direction(a.trace.pieces),
+        "legend": _legend([a], score.by, differ=False),
+        "live": True,
+        "both": "",
+        "folds": [],
+        "branches": [],
+        "first_difference": None,
+        "selected": None,
+    }
+    return partial(_draw_growing, constant, _scored_side(a, score, both=""))
+
+
+def _draw_growing(
+    constant: dict[str, Any], side_a: dict[str, Any], pieces: Sequence[str], columns: Columns, headline: str
+) -> None:
     cells = _bare_cells([piece.encode("utf-8", "replace") for piece in pieces])
     side_b = {"cells": cells, "uncertainty": "…", "source": "", "said": ""}
-    sides = _with_looks([_scored_side(a, score, both=""), side_b])
-    data = {"headline": headline, "sides": sides, "columns": columns, "direction": direction(a.trace.pieces)}
     _draw(
-        data
-        | {
-            "first_difference": None,
-            "selected": None,
-            "live": True,
-            "legend": _legend([a], score.by, differ=False),
-            "both": "",
-            "branches": [],
-            "folds": [],
-        },
-        _ignore,
-        _ignore,
+        constant | {"headline": headline, "sides": _with_looks([side_a, side_b]), "columns": columns}, _ignore, _ignore
     )
 
 
@@ -171,8 +177,10 @@ def _scored_side(answer: Answer, score: Score, *, both: str) -> dict[str, Any]:
     source = words(trace, score, answer.note).source
     collapse_point = report.collapse(trace, score)
     weakest = collapse_point.token if collapse_point else None
+    labels = token_labels(trace.pieces)
     cells = [
-        bare | _scored_cell(trace, score, token, is_collapse=token == weakest, is_wrong=token in answer.wrong)
+        bare
+        | _scored_cell(trace, score, token, labels[token], is_collapse=token == weakest, is_wrong=token in answer.wrong)
         for token, bare in enumerate(_bare_cells(trace.pieces))
     ]
     return {
@@ -206,7 +214,9 @@ def _bare_cell(token: int, text: str, drawn: tuple[Part, ...]) -> dict[str, Any]
     }
 
 
-def _scored_cell(trace: Trace, score: Score, token: int, *, is_collapse: bool, is_wrong: bool) -> dict[str, Any]:
+def _scored_cell(
+    trace: Trace, score: Score, token: int, label: str, *, is_collapse: bool, is_wrong: bool
+) -> dict[str, Any]:
     value = float(score.collapse[token])
     shown = number(value, places=2)
     colouring = COLOURINGS[score.by]
@@ -216,7 +226,7 @@ def _scored_cell(trace: Trace, score: Score, token: int, *, is_collapse: bool, i
         "number": shown,
         "collapse": is_collapse,
         "wrong": is_wrong,
-        "spoken": f"token {token}: {token_labels(trace.pieces)[token]}, {colouring.name} {shown}{notes}",
+        "spoken": f"token {token}: {label}, {colouring.name} {shown}{notes}",
         "facts": _facts(trace, score, token),
     }
 
@@ -234,15 +244,20 @@ def _facts(trace: Trace, score: Score, token: int) -> list[tuple[str, str]]:
     ]
 
 
-def _branch(trace: Trace, token: int) -> dict[str, Any]:
-    """Return the alternatives to a token of A."""
+def _branches(trace: Trace) -> list[dict[str, Any]]:
+    """Return the alternatives to each token of A."""
+    labels = token_labels(trace.pieces, longest=40)
+    return [_branch(trace, token, label) for token, label in enumerate(labels)]
+
+
+def _branch(trace: Trace, token: int, label: str) -> dict[str, Any]:
     chosen = int(trace.answer_ids[token])
     alternatives = [
         [rank, visible(other.text) or "∅", round(math.exp(other.logprob), 4), _probability(other.logprob)]
         for rank, other in enumerate(trace.alternatives[token])
         if other.id != chosen
     ]
-    title = f"Branch off A at token {token}: replace “{token_labels(trace.pieces, longest=40)[token]}” "
+    title = f"Branch off A at token {token}: replace “{label}” "
     return {
         "title": f"{title}({_probability(float(trace.logprobs[token]))}) by",
         "alternatives": alternatives,
