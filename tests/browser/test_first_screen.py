@@ -157,6 +157,7 @@ def test_a_small_screen_shows_question_answer_verdict_and_first_track(page, serv
         maps_are_dark(page)
     else:
         a_phone_shows_one_column_without_sideways_scrolling(page)
+        paper_has_the_answer_and_no_links(page)
 
 
 def maps_are_dark(page):
@@ -179,6 +180,15 @@ def a_phone_shows_one_column_without_sideways_scrolling(page):
     assert tracks["x"] >= 0
     assert tracks["x"] + tracks["width"] <= 390
     np.testing.assert_allclose(strip["x"], tracks["x"], atol=6)
+    assert strip["y"] < 0.45 * 844
+
+
+def paper_has_the_answer_and_no_links(page):
+    page.emulate_media(media="print")
+    expect(page.locator(".strip")).to_be_visible()
+    for name in ("help", "links", "run"):
+        expect(page.locator(f".st-key-{name}")).to_be_hidden()
+    page.emulate_media(media="screen")
 
 
 def test_a_click_on_another_page_leaves_an_open_drawer(page, server):
