@@ -109,9 +109,16 @@ def test_a_click_on_a_passage_colours_the_answer_by_it_and_another_one_goes_back
     expect(token(opened, 1)).to_have_attribute(
         "aria-label", re.compile(f"share of the passage {shares['head'][1, 1]:.3f}")
     )
+    expect(opened).to_have_url(re.compile(r"passage=1(&|$)"))
+    opened.reload()
+    expect(passage(opened, 1)).to_have_attribute("aria-pressed", "true")
+    expect(chosen).to_have_value("passage")
+    assert_levels(opened, ".token", [*along / along.max(), 0])
+    rested(opened)
     passage(opened, 1).click()
     expect(chosen).to_have_value(before)
     expect(chosen.locator("option")).to_have_count(5)
+    expect(opened).not_to_have_url(re.compile("passage="))
 
 
 def test_the_keys_lead_through_the_document(opened):

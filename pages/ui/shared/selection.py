@@ -1,6 +1,7 @@
 """What is selected in the linked views, and its place in the URL.
 
-A layer, a head or a token is in the URL only once the user has chosen it; until then the views show what they open on.
+A layer, a head, a token or a passage is in the URL only once the user has chosen it; until then the views show what
+they open on.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,8 @@ import streamlit as st
 
 from pages.ui.shared import url_state
 from pages.ui.shared.state import notify
-from pages.ui.shared.url_state import HEAD, LAYER, SELECTED, TOKEN, WRONG, Number, one_of, update_url
+from pages.ui.shared.url_state import HEAD, LAYER, PASSAGE, SELECTED, TOKEN, WRONG, Number, one_of, update_url
+from rauq.trace.prompt_parts import is_document
 from rauq.trace.trace import Trace
 
 Colour = Literal["collapse", "contribution", "entropy", "probability", "document"]
@@ -21,11 +23,15 @@ _HEARD, _SERIAL = "_heard", "_serial"
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """What the user has chosen: an absolute layer, a head, an answer token, a token colouring; None if not chosen."""
+    """What the user has chosen: an absolute layer, a head, a token, a passage of the documents, a colouring.
+
+    None if not chosen.
+    """
 
     layer: Number = None
     head: Number = None
     token: Number = None
+    passage: Number = None
     colour: Annotated[str | None, one_of(COLOURS)] = None
 
 
@@ -37,6 +43,7 @@ class Selected:
     layer: int | None
     head: int | None
     token: int | None
+    passage: int | None
     colour: Colour | None
     wrong: tuple[int, ...]
 
@@ -44,11 +51,18 @@ class Selected:
 def chosen(trace: Trace) -> Chosen:
     """Return the selection in the URL, clipped to the range of the answer; the user is told of each change."""
     asked, unread = url_state.read(st.query_params.to_dict(), Chosen())
-    allowed = {LAYER: trace.layers, HEAD: range(trace.num_heads), TOKEN: range(len(trace.pieces))}
+    allowed = {
+        LAYER: trace.layers,
+        HEAD: range(trace.num_heads),
+        TOKEN: range(len(trace.pieces)),
+        PASSAGE: _passages(trace),
+    }
     given = {name: getattr(asked, name) for name in SELECTED if getattr(asked, name) is not None}
-    found: dict[str, Any] = {name: nearest(allowed[name], number) for name, number in given.items()}
+    found: dict[str, Any] = {
+        name: nearest(allowed[name], number) if allowed[name] else None for name, number in given.items()
+    }
     if wrong := [name for name in given if found[name] != given[name]]:
-        notify(f"Out of range in the link: {' and '.join(wrong)}. The nearest is shown.")
+        notify(f"Out of range in the link: {' and '.join(wrong)}. The nearest is shown, if there is one.")
     if unread:
         notify(f"The link's {' and '.join(unread)} cannot be read and was ignored.")
     selected = replace(asked, **found)
@@ -86,3 +100,9 @@ def write(selected: Chosen) -> None:
 def nearest(allowed: Sequence[int], asked: int) -> int:
     """Return the allowed number closest to `asked`."""
     return min(allowed, key=lambda number: abs(number - asked))
+
+
+def _passages(trace: Trace) -> range:
+    """The passages of the documents, where it is known how much the answer attends to each."""
+    is_known = trace.part_texts and "part_shares" in trace.extras
+    return range(sum(is_document(part.name) for part in trace.prompt_parts) if is_known else 0)

@@ -164,8 +164,8 @@ PROMPT, ANSWER, MODEL, KIND, LIMIT = "prompt", "answer", "model", "kind", "max_n
 CONTEXT, OPTIONS = "context", "template_options"
 TEMPERATURE, TOP_P, SEED, END, ENGINE = "temperature", "top_p", "seed", "end", "engine"
 ASKS = (PROMPT, ANSWER, MODEL, KIND, LIMIT, CONTEXT, OPTIONS, TEMPERATURE, TOP_P, SEED, END, ENGINE)
-LAYER, HEAD, TOKEN, COLOUR = "layer", "head", "token", "colour"
-SELECTED = (LAYER, HEAD, TOKEN)
+LAYER, HEAD, TOKEN, PASSAGE, COLOUR = "layer", "head", "token", "passage", "colour"
+SELECTED = (LAYER, HEAD, TOKEN, PASSAGE)
 SAID = VERDICT, CORRECT_ANSWER = "verdict", "correct_answer"  # of an answer by the user; in copied links alone
 OF_ANSWER = (LOOP, *SELECTED, WRONG, *SAID)  # what has a meaning for one answer alone
 

@@ -99,7 +99,7 @@ def test_a_link_leads_to_a_recorded_generation(open_app, trace):
     record(trace, make_trace((b"a", b"b"), prompt="The other?"))
     page = open_app(example="1", token="1")
     assert "The other?" in views(page)["source"]
-    assert views(page)["selection"] == {"layer": None, "head": None, "token": 1, "colour": None}
+    assert views(page)["selection"] == {"layer": None, "head": None, "token": 1, "passage": None, "colour": None}
     page = open_app(example="none <b>")
     assert page.text_area(key=state.PROMPT).value == trace.prompt
     assert "No recorded answer has that name" in interpreted(page)
@@ -168,7 +168,7 @@ def test_the_scoring_button_says_what_a_link_says_before_anything_is_loaded(open
 def test_the_selection_reaches_the_views(open_app, trace):
     page = open_app(trace, layer="1", head="3", token="2", wrong="3.4")
     drawn = views(page)
-    assert drawn["selection"] == {"layer": 1, "head": 3, "token": 2, "colour": None}
+    assert drawn["selection"] == {"layer": 1, "head": 3, "token": 2, "passage": None, "colour": None}
     assert drawn["wrong"] == [3, 4]
     assert settings_of(page) == {"layer": "1", "head": "3", "token": "2", "wrong": "3.4"}
 

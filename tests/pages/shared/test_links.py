@@ -268,7 +268,7 @@ FILTERED = {"group": "a b&c", "quality": Span(-0.5, 1.0), "length": Span(3, 28),
 @pytest.mark.parametrize(
     "asked",
     [
-        Chosen(layer=3, head=0, token=17, colour="entropy"),
+        Chosen(layer=3, head=0, token=17, passage=2, colour="entropy"),
         of_sets.Asked(
             view="best",
             listed="unclear",

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 import streamlit as st
 
-from pages.ui.shared.selection import Chosen, Selected, store_selection
+from pages.ui.shared.selection import Chosen, Selected, chosen, store_selection
 from tests.traces import make_trace
 
-EVENT = Selected(answer="kept:a", layer=3, head=1, token=1, colour=None, wrong=())
+EVENT = Selected(answer="kept:a", layer=3, head=1, token=1, passage=None, colour=None, wrong=())
 NOTHING = replace(EVENT, layer=None, head=None, token=None)
 
 
@@ -47,3 +47,10 @@ def test_a_selection_that_the_browser_has_already_is_not_sent_again(address):
     store_selection(EVENT, make_trace())
     store_selection(EVENT, make_trace())
     assert len(address.sent) == 1
+
+
+@pytest.mark.parametrize("asked", ["0", "7"])
+def test_a_passage_of_an_answer_without_documents_is_not_selected(address, asked):
+    address["passage"] = asked
+    assert chosen(make_trace()) == Chosen()
+    assert "passage" not in address

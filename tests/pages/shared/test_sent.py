@@ -18,7 +18,10 @@ from pages.ui.shared.sent import events
 OF = {"answer": "kept:a"}
 # Every event of every component: its kind, and what a browser reports.
 EVENTS = {
-    "view": (Selected, OF | {"layer": 3, "head": None, "token": 1, "colour": "entropy", "wrong": [0, 2]}),
+    "view": (
+        Selected,
+        OF | {"layer": 3, "head": None, "token": 1, "passage": None, "colour": "entropy", "wrong": [0, 2]},
+    ),
     "branch": (AtToken, OF | {"token": 1}),
     "offer": (Reported, OF),
     "reference": (Reported, OF),

@@ -6,15 +6,15 @@ import { explain } from "../../../shared/js/words.js";
 import { wire } from "./listening.js";
 import { decoded } from "./numbers/arrays.js";
 import { opensAt } from "./numbers/tokens.js";
-import { describe, paint, paintGrowing } from "./painting.js";
+import { adoptColouring, describe, paint, paintGrowing } from "./painting.js";
 import { revealToken } from "./scrolling.js";
 import { actions } from "./selection.js";
 import { drawText } from "./text/answer.js";
-import { drawLegend, shownColour } from "./text/colouring.js";
+import { drawLegend } from "./text/colouring.js";
 import { drawDocument } from "./text/passages.js";
 import { drawSentences } from "./text/sentences_table.js";
 
-const NOTHING = { layer: null, head: null, token: null, colour: null }; // is chosen while an answer is generated
+const NOTHING = { layer: null, head: null, token: null, passage: null, colour: null }; // is chosen while an answer is generated
 const mounted = new WeakMap();
 
 export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
@@ -64,7 +64,7 @@ function take(stage, data) {
   if (adopted) {
     stage.chosen = { ...NOTHING, ...data.selection };
     const { mode, byToken = false, averaged = false, sort = { column: "rank", down: false } } = stage.view ?? {};
-    stage.view = { colouring: shownColour(data, stage.chosen.colour), passage: null, wrong: data.wrong ?? [], mode, byToken, averaged, sort };
+    stage.view = { wrong: data.wrong ?? [], mode, byToken, averaged, sort };
   }
   if (another || stage.view.folded === undefined) stage.view.folded = Boolean(data.folded);
   if (!data.folded) stage.view.folded = false;
@@ -86,6 +86,7 @@ function take(stage, data) {
   const isCutAnew = cuts !== stage.cuts;
   stage.cuts = cuts;
   if (another || data.live || isCutAnew) stage.buttons = drawText(part("strip"), stage.data, stage.act, grows ? stage.buttons : []);
+  adoptColouring(stage);
   drawLegend(part("legend"), stage.data, stage.view, stage.act);
   drawSentences(part, stage.data, stage.view, stage.act);
   drawDocument(stage.root, part, stage.data);

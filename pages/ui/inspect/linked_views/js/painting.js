@@ -48,15 +48,21 @@ function stageMaps(part) {
   return part("panels").querySelectorAll(".maps");
 }
 
-function current({ chosen, view, data }) {
+// A passage that is chosen colours the tokens, where its shares are known.
+export function adoptColouring({ chosen, view, data }) {
+  view.passage = hasShares(data) ? chosen.passage : null;
+  view.colouring = view.passage === null ? shownColour(data, chosen.colour) : "passage";
+}
+
+function current(stage) {
+  const { chosen, view, data } = stage;
   view.layer = chosen.layer ?? data.front?.layer ?? data.picked[0].layer;
   const picked = data.picked.find(({ layer }) => layer === view.layer)?.head ?? 0;
   view.head = chosen.head ?? Math.max(picked, 0);
   view.token = chosen.token;
   view.sentence = view.token === null ? -1 : data.sentenceAt[view.token];
   view.mode = view.mode === "auc" && !data.judged?.heads ? "attention" : (view.mode ?? "attention");
-  if (!hasShares(data)) view.passage = null;
-  view.colouring = view.passage === null ? shownColour(data, chosen.colour) : "passage";
+  adoptColouring(stage);
   const asked = data.scoreLayer ?? view.layer;
   data.frontRow = Math.max(0, data.picked.findIndex(({ layer }) => layer === asked));
 }

@@ -38,8 +38,7 @@ export function actions(stage) {
     },
     colour: (name) => {
       if (name === "passage") return;
-      stage.view.passage = null;
-      select(stage, { colour: name });
+      select(stage, { colour: name, passage: null });
       drawLegend(stage.part("legend"), stage.data, stage.view, stage.act);
       stage.part("legend").querySelector("select").focus();
     },
@@ -136,9 +135,7 @@ function pressedInDocument(stage, event) {
 
 // The answer is coloured by the share of this passage; null: by what was chosen before.
 function showPassage(stage, place) {
-  stage.view.passage = place;
-  stage.act.leave();
-  paint(stage);
+  select(stage, { passage: place });
   drawLegend(stage.part("legend"), stage.data, stage.view, stage.act);
 }
 
