@@ -18,10 +18,10 @@ from rauq.labels import number, running, shortened, size
 from rauq.trace.trace import Trace
 
 Order = Literal["Latest first", "Most uncertain first"]
-_TAB, _ORDER, _UNTIL = "list_of_runs", "clients_order", "_clients_until"
+_TAB, _ORDER, _UNTIL, _ROWS = "list_of_runs", "clients_order", "_clients_until", "_clients_rows"
 _TABS: Mapping[bool, str] = MappingProxyType({False: "Data sets", True: "From clients"})
 _EVERY = 2.0  # seconds between two checks for newer answers
-_MOST = 50  # rows
+_STEP = 50  # rows that are shown at first, and that a click adds
 _LONGEST = 90  # characters of a prompt, and of an answer
 _ENDINGS: Mapping[str, str] = MappingProxyType(
     {"length": "at its limit", "time": "at its time limit", "alarm": "by an alarm"}
@@ -65,8 +65,15 @@ def _listing(clients: ClientAnswers) -> None:
         shown = answers
     st.caption(_about(clients, len(answers)))
     _bar(newer=len(answers) - len(shown))
-    for answer in _ordered(shown)[:_MOST]:
+    rows = st.session_state.get(_ROWS, _STEP)
+    for answer in _ordered(shown)[:rows]:
         _row(answer)
+    if (rest := len(shown) - rows) > 0:
+        st.button(f"Show {min(rest, _STEP)} more", key="more_answers", on_click=_show_more, args=(rows,))
+
+
+def _show_more(rows: int) -> None:
+    st.session_state[_ROWS] = rows + _STEP
 
 
 def _first_use() -> None:
@@ -77,10 +84,9 @@ def _first_use() -> None:
 
 
 def _about(clients: ClientAnswers, count: int) -> str:
-    rest = f" The list shows {_MOST}." if count > _MOST else ""
     kept = f"{count:,} in memory, at most {clients.most:,} or {size(MOST_ANSWERS_BYTES)}"
     return (
-        f"Answers that clients got: {kept}, for {clients.seconds / HOUR:g} h.{rest} The number of each is "
+        f"Answers that clients got: {kept}, for {clients.seconds / HOUR:g} h. The number of each is "
         "RAUQ's uncertainty in nats, with the settings of the server; the higher, the less certain."
     )
 
