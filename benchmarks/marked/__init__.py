@@ -3,8 +3,7 @@
 The answers are those of other models; each packaged model that is installed reads them.
 """
 
-from collections.abc import Iterator, Sequence
-from operator import itemgetter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from analysis.evidence.record import Bound, Cell, Record
@@ -18,7 +17,7 @@ from benchmarks.token_simulations import token_claims
 from rauq.labels import number
 
 _RUNGS = (ALONE, "within", "first", "later", "word", "capital", "place", "answer_words", "length", BEYOND)
-_SIZES, SIMULATIONS = (30, 100), 400
+_SIZES, SIMULATIONS, _NONE = (30, 100), 400, "–"
 COLUMNS = ("data", "model", "signal", *(one.replace("_", " ") for one in _RUNGS), "survives", "correlation", "overlap")
 
 
@@ -43,13 +42,14 @@ def _judged(read: Read) -> Judged:
 
 def record_of(judged: Sequence[Judged], simulated: Sequence[Claims]) -> Record:
     """The table, what it shows, and the bounds of the test itself."""
+    rows = [row for one in judged for row in _rows(one)]
     return measured(
         "marked",
         title="Signals where people marked errors",
         about="ROC-AUC of signals on answers of other models that a packaged model reads, alone and under controls, "
         "and what they add to the controls together, with 95 % intervals by question. Of tokens: means over answers.",
         columns=COLUMNS,
-        rows=[row for one in judged for row in _rows(one)],
+        rows=rows,
         bounds=[
             *(_equal(one) for one in judged if one.official.found),
             *(_claimed(one) for one in simulated),
@@ -59,7 +59,7 @@ def record_of(judged: Sequence[Judged], simulated: Sequence[Claims]) -> Record:
             "The threshold of the overlap is the one that is best on the English validation set.",
             "Controls of tokens: the word, capitals and digits, position, and whether the question has the word.",
         ),
-        finding=" ".join(_finding(one) for one in judged),
+        finding=finding_of(rows),
         packages=("torch", "transformers", "numpy", "scikit-learn"),
     )
 
@@ -69,9 +69,9 @@ def _rows(one: Judged) -> Iterator[tuple[Cell, ...]]:
     names = {ladder.signal: ladder for ladder in one.ladders}
     for name in dict.fromkeys([*names, *one.official.found]):
         there = {rung.id: in_numbers(rung) for rung in names[name].rungs} if name in names else {}
-        survives = ("yes" if names[name].survives else "no") if name in names else "–"
-        official = [number(value, places=3) for value in one.official.found.get(name, ())] or ["–", "–"]
-        yield one.read.title, one.read.model, name, *(there.get(rung, "–") for rung in _RUNGS), survives, *official
+        survives = ("yes" if names[name].survives else "no") if name in names else _NONE
+        official = [number(value, places=3) for value in one.official.found.get(name, ())] or [_NONE, _NONE]
+        yield one.read.title, one.read.model, name, *(there.get(rung, _NONE) for rung in _RUNGS), survives, *official
 
 
 def _equal(one: Judged) -> Bound:
@@ -89,25 +89,32 @@ def _claimed(one: Claims) -> Bound:
     )
 
 
-def _finding(one: Judged) -> str:
-    survive = [ladder.signal for ladder in one.ladders if ladder.survives]
-    best = max(one.ladders, key=lambda ladder: ladder.of(BEYOND).estimate.value)
-    return (
-        f"{one.read.title}, read by {one.read.model}: {len(survive)} of {len(one.ladders)} signals survive "
-        f"({', '.join(survive) or 'none'}); {best.signal} adds most, {in_numbers(best.of(BEYOND))}.{_officially(one)}"
+def finding_of(rows: Sequence[Sequence[Cell]]) -> str:
+    """How many signals survive, where, and in how many sets a control correlates more with people's marks."""
+    table = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+    judged = [row for row in table if row["survives"] != _NONE]
+    survive = [row for row in judged if row["survives"] == "yes"]
+    where = "; ".join(
+        f"{' and '.join(str(row['signal']) for row in those)} ({data}, read by {model})"
+        for (data, model), those in _by_set(survive).items()
     )
+    said = f"{len(survive)} of {len(judged)} signals survive the controls{': ' if where else ''}{where}."
+    if not (sets := _by_set([row for row in table if row["correlation"] != _NONE])):
+        return said
+    ahead = sum(map(_control_leads, sets.values()))
+    return f"{said} In {ahead} of {len(sets)} sets a control correlates more with people's marks than any signal."
 
 
-def _officially(one: Judged) -> str:
-    """Which signal correlates most with people's marks, and which control."""
-    signals = {ladder.signal for ladder in one.ladders}
-    sides = [
-        {name: value for name, (value, _) in one.official.found.items() if (name in signals) is side}
-        for side in (True, False)
-    ]
-    if not all(sides):
-        return ""
-    said = (
-        f"{name} {number(value, places=2)}" for name, value in (max(side.items(), key=itemgetter(1)) for side in sides)
-    )
-    return f" Highest official correlation: {'; '.join(said)}."
+_Named = Mapping[str, Cell]  # the cells of a row, by column
+
+
+def _by_set(rows: Sequence[_Named]) -> dict[tuple[Cell, Cell], list[_Named]]:
+    found: dict[tuple[Cell, Cell], list[_Named]] = {}
+    for row in rows:
+        found.setdefault((row["data"], row["model"]), []).append(row)
+    return found
+
+
+def _control_leads(rows: Sequence[_Named]) -> bool:
+    """Whether the row of the highest official correlation is a control."""
+    return max(rows, key=lambda row: float(str(row["correlation"]).replace("−", "-")))["survives"] == _NONE

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from analysis.evidence.record import find_record
 from analysis.survival.labelled import Signal
 from analysis.survival.ladder import ladder_of
-from benchmarks.marked import COLUMNS, Judged, record_of
+from benchmarks.marked import COLUMNS, Judged, finding_of, record_of
 from benchmarks.marked.official import Official, Soft, above, correlation, overlap, spans_of
 from benchmarks.marked.reading import FOLDER, PARTS, Read, read_all
 from benchmarks.survival import Claims
@@ -67,6 +68,14 @@ def test_a_record_has_a_row_for_each_signal_and_a_bound_for_each_comparison(tmp_
     assert len(row) == len(COLUMNS) == len(record.columns)
     assert row[-2:] == ("0.123", "0.500")
     assert [bound.met for bound in record.bounds] == [True, True, False]
-    assert record.finding.startswith("Made, read by atlas: 0 of 1 signals survive (none); mine adds most,")
-    assert record.finding.endswith("Highest official correlation: mine 0.12; control: position 0.30.")
-    assert "official" not in record_of([judged._replace(official=Official({}, 0.0))], []).finding
+    said = "0 of 1 signals survive the controls."
+    assert record.finding == f"{said} In 1 of 1 sets a control correlates more with people's marks than any signal."
+    assert record_of([judged._replace(official=Official({}, 0.0))], []).finding == said
+    behind = Official({"mine": (-0.1, 0.5), "control: position": (-0.2, 0.4)}, 0.0)
+    assert "In 0 of 1 sets" in record_of([judged._replace(official=behind)], []).finding
+
+
+def test_the_kept_record_says_what_its_rows_show():
+    kept = find_record("marked")
+    assert kept.finding == finding_of(kept.rows)
+    assert [row[2] for row in kept.rows if row[-3] == "yes"] == ["Collapse", "Entropy"]
