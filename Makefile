@@ -6,8 +6,9 @@ RUN := $(VENV)/bin/python -m
 STAMPS := $(VENV)/stamps
 PEERS := .venv-peers
 EXPORTS := .venv-exports
+VLLM := .venv-vllm
 PLACE := import sysconfig; print(sysconfig.get_path('purelib'))
-TYPED := $(wildcard rauq analysis serve pages app.py training benchmarks)
+TYPED := $(wildcard rauq analysis serve pages app.py training benchmarks rauq-vllm/rauq_vllm)
 # Browser tests wait about as long as they compute: three workers keep two cores busy.
 WORKERS ?= 3
 PYTHONS ?= $(PYTHON)
@@ -18,7 +19,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check image-check host-check robustness check check-js weight format bench bench-coverage bench-suite bench-engines bench-written bench-faithbench bench-marked bench-serve bench-visitors bench-online bench-peers atlas chromium clean
+.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check image-check host-check robustness check check-js weight format bench bench-coverage bench-suite bench-engines bench-written bench-faithbench bench-marked bench-serve bench-visitors bench-online bench-peers vllm atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -121,6 +122,9 @@ bench-online: setup ## Measure scores and alarms while an answer is written; tak
 bench-peers: setup chromium $(PEERS)/stamp ## Compare with lm-polygraph, plain transformers and BertViz, in a separate environment
 	$(RUN) benchmarks peers_agreement peers_time peers_memory payload --record
 
+vllm: setup smollm2 $(VLLM)/stamp ## Compare attention out of a real vLLM server with the own, in a separate environment
+	$(RUN) benchmarks vllm vllm_cost --record
+
 atlas: $(STAMPS)/training ## Rebuild the embedded model: corpus, tokenizer, weights, evaluation
 	$(RUN) training all
 
@@ -128,7 +132,7 @@ chromium: ## Install Chromium for the browser tests, if missing
 	@sh .ci/chromium
 
 clean: ## Remove the virtual environment and caches
-	rm -rf $(VENV) $(PEERS) $(EXPORTS) .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(EXPORTS) $(VLLM) .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
 $(STAMPS)/venv:
 	@sh .ci/venv $(PYTHON) $(VENV)
@@ -158,6 +162,15 @@ $(PEERS)/stamp: benchmarks/peers/requirements.txt benchmarks/peers/tools.txt
 	@echo "make: installing $^ (takes minutes)"
 	@$(PEERS)/bin/python -m pip install --quiet --requirement benchmarks/peers/requirements.txt
 	@$(PEERS)/bin/python -m pip install --quiet --no-deps --requirement benchmarks/peers/tools.txt
+	@touch $@
+
+# vLLM needs an older transformers than this project. Texts need no torchvision, and pip may take one for another torch.
+$(VLLM)/stamp: benchmarks/vllm/requirements.txt rauq-vllm/pyproject.toml
+	@sh .ci/venv $(PYTHON) $(VLLM)
+	@echo "make: installing $< (takes minutes)"
+	@$(VLLM)/bin/python -m pip install --quiet --requirement $<
+	@$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	@$(VLLM)/bin/python -m pip install --quiet --editable rauq-vllm
 	@touch $@
 
 # The clients need other versions of shared packages than the project pins: the rest comes from the project's environment.

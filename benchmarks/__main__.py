@@ -57,6 +57,8 @@ ON_REQUEST = {
     "serve": "benchmarks.serving",  # takes an hour, and a packaged model
     "engine_shapes": "benchmarks.engine_shapes",  # writes 5 GB
     "engines": "benchmarks.engines",  # takes a quarter of an hour, and both packaged models
+    "vllm": "benchmarks.vllm.agreement",  # takes minutes, and an environment with vLLM
+    "vllm_cost": "benchmarks.vllm.cost",  # as the one before
     "suite": "benchmarks.suite",  # runs all tests
     "gpu": "benchmarks.gpu",
     "gpu_exact": "tests.exactness_on_gpu",

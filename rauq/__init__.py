@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from rauq.model.loading import load_model, wrap
     from rauq.model.monitor import Monitor
     from rauq.model.p_true import p_true_judge
+    from rauq.model.vllm import from_vllm
     from rauq.scoring.watch import MonitoredToken, Watch
 
 __all__ = [
@@ -85,6 +86,7 @@ __all__ = [
     "cached_models",
     "evaluate",
     "evaluate_many",
+    "from_vllm",
     "get_model",
     "inspect_model",
     "installed_models",
@@ -119,6 +121,7 @@ _AT_FIRST_USE = {
     "Watch": "rauq.scoring.watch",
     "evaluate": "rauq.methods.evaluate",
     "evaluate_many": "rauq.methods.evaluate",
+    "from_vllm": "rauq.model.vllm",
     "inspect_model": "rauq.checkpoints.model_info",
     "load_idf": "rauq.methods.pair_scorers.idf",
     "load_judges": "rauq.methods.pair_scorers.loading",

@@ -165,6 +165,7 @@ RESULTS = (
     Subject("online", "While it is written"),
     Subject("alarms", "Alarms"),
     Subject("engines", "Engines"),
+    Subject("vllm", "vLLM"),
     Subject("coverage", "Coverage"),
 )
 MODELS = (Subject("models", "Models"),)
@@ -174,6 +175,7 @@ SPEED = (
     Subject("engine_speed", "Engines: speed"),
     Subject("engine_shapes", "Engines: large models"),
     Subject("serve", "Serving"),
+    Subject("vllm_cost", "vLLM: what it costs"),
     Subject("capture", "Overhead"),
     Subject("overhead", "Overhead by method"),
     Subject("monitor", "Watching"),

@@ -105,7 +105,7 @@ def _values(fields: Mapping[str, Any]) -> dict[str, tuple[Any, float, float]]:
     return {
         "prompt_ids": (fields["prompt_ids"], 0, vocabulary - 1),
         "answer_ids": (fields["answer_ids"], 0, vocabulary - 1),
-        "ids of alternatives": ([entry[0] for entry in alternatives], 0, vocabulary - 1),
+        "ids of alternatives": ([entry[0] for entry in alternatives], -1, vocabulary - 1),
         "logprobs": (fields["logprobs"], -np.inf, _ROUNDING),
         "logprobs of alternatives": ([entry[2] for entry in alternatives], -np.inf, _ROUNDING),
         "entropies": (fields["entropies"], -_ROUNDING, math.log(vocabulary) + _ROUNDING),

@@ -51,11 +51,19 @@ Extra = Literal[
 
 
 class Alternative(NamedTuple):
-    """One of the most probable next tokens: its id, its decoded text, its log-probability in nats."""
+    """One of the most probable next tokens: its id, its decoded text, its log-probability in nats.
+
+    The id is -1 where a server gave the text alone.
+    """
 
     id: int
     text: str
     logprob: float
+
+    @property
+    def instead(self) -> int | str:
+        """What a branch with this token begins with: its id, or its text where the id is not known."""
+        return self.text if self.id < 0 else self.id
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -106,7 +106,7 @@ def _branch_fields(a: Answer) -> None:
     st.number_input("Token of A", 0, len(a.trace.pieces) - 1, key=_TOKEN, on_change=_choose_token)
     token = st.session_state[_TOKEN]
     texts = {
-        other.id: f"{visible(other.text) or '∅'}   {math.exp(other.logprob):.3f}"
+        other.instead: f"{visible(other.text) or '∅'}   {math.exp(other.logprob):.3f}"
         for other in a.trace.alternatives[token]
         if other.id != a.trace.answer_ids[token]
     }

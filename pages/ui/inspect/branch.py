@@ -141,8 +141,8 @@ def opened_in_compare(shown_name: str) -> str | None:
     return f"{KEPT}:{answers.keep(found[0])}"
 
 
-def _alternative(trace: Trace, token: int, choice: int) -> int:
-    """Return the id of an alternative.
+def _alternative(trace: Trace, token: int, choice: int) -> int | str:
+    """Return what a branch with an alternative begins with.
 
     Raises:
         InvalidInput: the answer has no such alternative, or it is the token that the answer has.
@@ -155,7 +155,7 @@ def _alternative(trace: Trace, token: int, choice: int) -> int:
     if rows[token][choice].id == trace.answer_ids[token]:
         message = "The answer already continues with this token. Choose another alternative."
         raise InvalidInput(message)
-    return rows[token][choice].id
+    return rows[token][choice].instead
 
 
 def _continuation(shown_name: str) -> _Continuation | None:

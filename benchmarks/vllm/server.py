@@ -1,0 +1,113 @@
+"""Servers of smollm2 by vLLM, with the plugin or without, and what their clients do."""
+
+import os
+import re
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import openai
+
+from benchmarks.support.recording import tell
+from benchmarks.support.server import ROOT
+from rauq.errors import InvalidInput
+from rauq.model.vllm import REQUEST
+
+ENVIRONMENT = ROOT / ".venv-vllm"
+MODEL = "smollm2"
+CONNECTOR = (
+    '{"kv_connector": "RauqConnector", "kv_connector_module_path": "rauq_vllm.connector", "kv_role": "kv_both", '
+    '"kv_connector_extra_config": {"layers": "middle", "offsets": 1}}'
+)
+SECONDS = 300.0  # to start, most of which is importing
+_OWN, _ASKED = ("logprobs", "top_logprobs"), "kv_transfer_params"  # the client knows the first two
+
+
+@contextmanager
+def serving(folder: Path, *options: str, plugin: bool = True) -> Iterator[openai.OpenAI]:
+    """A client of a server of the model in a folder, in float32, which ends with the context.
+
+    Raises:
+        InvalidInput: vLLM is not installed in its environment, or the server did not start.
+    """
+    if not (ENVIRONMENT / "bin" / "python").exists():
+        message = f"vLLM has an environment of its own, {ENVIRONMENT.name}. Run make vllm, which makes it."
+        raise InvalidInput(message)
+    port = _free_port()
+    asked = [
+        *(str(ENVIRONMENT / "bin" / "python"), "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder)),
+        *("--served-model-name", MODEL, "--dtype", "float32", "--max-model-len", "2048", "--max-num-seqs", "16"),
+        *("--host", "127.0.0.1", "--port", str(port), "--enforce-eager"),
+        *(("--kv-transfer-config", CONNECTOR) if plugin else ()),
+        *options,
+    ]
+    quiet = {"VLLM_LOGGING_LEVEL": "WARNING", "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "2"}
+    only = {} if plugin else {"VLLM_PLUGINS": ""}
+    tell(f"starting vLLM{'' if plugin else ' without the plugin'} {' '.join(options)}".rstrip())
+    with tempfile.TemporaryFile() as log:
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | quiet | only
+        with subprocess.Popen(asked, stdout=log, stderr=log, env=environment, start_new_session=True) as running:
+            try:
+                _wait(running, f"http://127.0.0.1:{port}/health", log)
+                with openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="none", max_retries=0) as client:
+                    yield client
+            finally:
+                running.terminate()
+                with suppress(subprocess.TimeoutExpired):
+                    running.wait(30)
+                running.kill()
+
+
+def answered(
+    client: openai.OpenAI,
+    prompts: Sequence[str],
+    *,
+    clients: int,
+    tokens: int,
+    attention: bool = True,
+    whole: bool = False,
+) -> list[Any]:
+    """The greedy answers to prompts, of so many clients at a time; `whole` ones go on to the last of the tokens."""
+    known: dict[str, Any] = {name: REQUEST[name] for name in _OWN}
+    left = (*_OWN, *(() if attention else (_ASKED,)))
+    extra = {name: value for name, value in REQUEST.items() if name not in left} | {"ignore_eos": whole}
+
+    def ask(prompt: str) -> Any:
+        said = [{"role": "user", "content": prompt}]
+        how: dict[str, Any] = {"messages": said, "temperature": 0, "max_tokens": tokens, **known}
+        return client.chat.completions.create(model=MODEL, extra_body=extra, **how)
+
+    with ThreadPoolExecutor(clients) as pool:
+        return list(pool.map(ask, prompts))
+
+
+def metric(client: openai.OpenAI, name: str) -> float:
+    """The sum of a metric of the server."""
+    text = httpx.get(str(client.base_url).removesuffix("v1/") + "metrics").text
+    return sum(float(value) for value in re.findall(rf"^vllm:{name}(?:{{[^}}]*}})? (\S+)$", text, re.MULTILINE))
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def _wait(running: subprocess.Popen[bytes], address: str, log: Any) -> None:
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end and running.poll() is None:
+        with suppress(httpx.TransportError):
+            if httpx.get(address).status_code == httpx.codes.OK:
+                return
+        time.sleep(0.5)
+    log.seek(0)
+    lines = log.read().decode(errors="replace").splitlines()
+    message = f"vLLM did not start. Its last lines: {' | '.join(lines[-5:])}"
+    raise InvalidInput(message)

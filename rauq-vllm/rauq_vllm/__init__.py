@@ -1,0 +1,13 @@
+"""Attention weights for RAUQ out of a vLLM server, without a patch of vLLM.
+
+A subclass of vLLM's attention backend computes the weights (`attention`) of the rows that a request asked for (`plan`);
+a logits processor that changes nothing reads the entropies; a KV connector that moves no keys says which rows these
+are, and returns them with the finished request.
+"""
+
+
+def register() -> None:
+    """Put the capturing backend in place of vLLM's own; vLLM calls this in each of its processes."""
+    from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
+
+    register_backend(AttentionBackendEnum.CPU_ATTN, "rauq_vllm.backend.CapturingBackend")

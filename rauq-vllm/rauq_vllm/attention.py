@@ -1,0 +1,71 @@
+"""Attention weights on the keys just behind a query, recomputed from the blocks of a key cache."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+LAYOUTS = ("rows", "columns")
+"""How a kernel stores the keys of a block: (B, D), or (D, B)."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Softmax:
+    """How a layer turns products of queries and keys into weights; a `window` of 0 has no bound, nor a `softcap`.
+
+    `sinks` (H,): logits that take a share of the weight.
+    """
+
+    scale: float
+    window: int = 0
+    softcap: float = 0.0
+    sinks: Tensor | None = None
+
+
+def layout_of(block: Tensor, key: Tensor, place: int) -> str:
+    """The layout of a block (G, B, D) in which `key` (G, D) stands at `place`.
+
+    Raises:
+        ValueError: it stands there in none of `LAYOUTS`.
+    """
+    heads, size, width = block.shape
+    found = {"rows": block[:, place], "columns": block.reshape(heads, width, size)[:, :, place]}
+    for layout in LAYOUTS:
+        if torch.equal(found[layout], key.to(block.dtype)):
+            return layout
+    message = f"The key cache has a layout that rauq-vllm does not know; it knows {' and '.join(LAYOUTS)} of a block."
+    raise ValueError(message)
+
+
+def weights(query: Tensor, blocks: Tensor, lengths: Tensor, *, layout: str, softmax: Softmax, offsets: int) -> Tensor:
+    """The weights (S, R, H, K) which queries (S, R, H, D) of S sequences put on the key 0, 1 ... K - 1 positions back.
+
+    `blocks` (S, U, G, B, D): the blocks of each sequence in order, as the cache has them; G divides H. `lengths`
+    (S, R): how many keys a query sees, its own last. Weights are 0 beyond the window, and nan before the sequence.
+    """
+    scores = _scores(query, blocks, layout) * softmax.scale  # (S, R, H, T)
+    if softmax.softcap:
+        scores = softmax.softcap * torch.tanh(scores / softmax.softcap)
+    place = torch.arange(scores.shape[-1], device=scores.device)
+    unseen = place >= lengths[..., None]
+    if softmax.window:
+        unseen = unseen | (place < lengths[..., None] - softmax.window)
+    scores = scores.masked_fill(unseen[:, :, None], -torch.inf)
+    total = scores.logsumexp(-1, keepdim=True)  # (S, R, H, 1)
+    if softmax.sinks is not None:
+        total = torch.logaddexp(total, softmax.sinks.float()[:, None])
+    wanted = lengths[..., None] - 1 - torch.arange(offsets, device=lengths.device)  # (S, R, K)
+    columns = wanted.clamp(min=0)[:, :, None].expand(*scores.shape[:3], -1)
+    found = (scores.gather(-1, columns) - total).exp()
+    return found.masked_fill((wanted < 0)[:, :, None], torch.nan)
+
+
+def _scores(query: Tensor, blocks: Tensor, layout: str) -> Tensor:
+    """Products (S, R, H, T) of queries with all keys of their sequence."""
+    sequences, rows, heads, width = query.shape
+    _, used, groups, size, _ = blocks.shape
+    keys = blocks.reshape(sequences, used, groups, width, size) if layout == "columns" else blocks.transpose(-1, -2)
+    grouped = query.float().view(sequences, rows, groups, -1, width).transpose(1, 2)  # (S, G, R, H / G, D)
+    found = grouped.reshape(sequences, 1, groups, -1, width) @ keys.float()  # (S, U, G, R * H / G, B)
+    apart = found.view(sequences, used, groups, rows, heads // groups, size)
+    return apart.permute(0, 3, 2, 4, 1, 5).reshape(sequences, rows, heads, used * size)

@@ -1,0 +1,167 @@
+"""The trace of an answer that a vLLM server gave, whose plugin rauq-vllm returns the attention."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from rauq.errors import InvalidInput, NotCaptured
+from rauq.trace.messages import Message, messages_of
+from rauq.trace.thinking import PROMPT_TOKENS, thinking_span
+from rauq.trace.trace import Alternative, Kind, StopReason, Trace
+
+SCHEMA = 1  # of what rauq-vllm returns
+REQUEST = {
+    "logprobs": True,
+    "top_logprobs": 10,
+    "return_token_ids": True,
+    "return_prompt_text": True,
+    "kv_transfer_params": {"rauq": True},
+}
+"""What the body of a chat completion needs besides its messages, for `from_vllm`."""
+
+_ENDS: Mapping[str, StopReason] = {"length": "length", "abort": "cancelled"}
+
+
+class _Dumps(Protocol):
+    """An answer as the package openai gives it."""
+
+    def model_dump(self) -> dict[str, Any]: ...
+
+
+def from_vllm(
+    response: Mapping[str, Any] | _Dumps,
+    *,
+    messages: Sequence[Message | Mapping[str, Any]] = (),
+    kind: Kind = "instruct",
+) -> Trace:
+    """The trace of a chat completion of a vLLM server that has the plugin rauq-vllm, for a request with `REQUEST`.
+
+    `response` is the JSON, or the object of the package openai. `messages`: what was sent; without them, the prompt is
+    the text that the server made of them. The last row of attention is nan, since the query of the last token is not
+    computed. The id of an alternative is -1.
+
+    Raises:
+        InvalidInput: the response has several choices, is a part of a stream, or lacks what `REQUEST` asks for.
+        NotCaptured: the server lost the attention or the entropy of a token.
+
+    Example:
+        >>> token = {"token": "Yes", "logprob": -0.5, "bytes": [89, 101, 115], "top_logprobs": []}
+        >>> choice = {"token_ids": [7], "logprobs": {"content": [token]}, "finish_reason": "length"}
+        >>> found = {"schema": 1, "engine": "vllm 0.32.0", "dtype": "float32", "quantisation": "", "revision": ""}
+        >>> found |= {"num_layers": 1, "vocab_size": 9, "layers": [0], "entropies": [0.7]}
+        >>> found |= {"shape": [1, 1, 1, 1], "attention": "AAAAPw=="}
+        >>> response = {"model": "mine", "choices": [choice], "kv_transfer_params": {"rauq": found}}
+        >>> rauq.from_vllm(response | {"prompt_token_ids": [3, 4], "prompt_text": "Is it?"})
+        Trace(mine, 'Yes', 2 + 1 tokens, 1 layers of 1 heads)
+    """
+    given: Mapping[str, Any] = response if isinstance(response, Mapping) else response.model_dump()
+    try:
+        return _trace(given, messages_of(messages) if messages else (), kind)
+    except InvalidInput:
+        raise
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:  # of binascii and numpy too
+        wanted = ", ".join(f"{name}={value!r}" for name, value in REQUEST.items())
+        message = (
+            f"This response of vLLM lacks what a trace is made of ({type(error).__name__}: {error}). Ask for it with "
+            f"{wanted}, of a server that has the plugin rauq-vllm, and without stream."
+        )
+        raise InvalidInput(message) from error
+
+
+def _trace(given: Mapping[str, Any], messages: tuple[Message, ...], kind: Kind) -> Trace:
+    if len(given["choices"]) != 1:
+        message = f"This response has {len(given['choices'])} choices, and the attention of one. Ask with n=1."
+        raise InvalidInput(message)
+    choice, found = given["choices"][0], _found(given)
+    rows, ids = choice["logprobs"]["content"], choice["token_ids"]
+    pieces = tuple(bytes(row["bytes"] or ()) for row in rows)
+    ended = _stop_reason(choice)
+    return Trace(
+        prompt=messages[-1].content if messages else given["prompt_text"],
+        prompt_form="messages" if messages else "templated",
+        messages=messages,
+        model=given["model"],
+        revision=found["revision"],
+        dtype=found["dtype"],
+        quantisation=found["quantisation"],
+        engine=found["engine"],
+        kind=kind,
+        chat_applied=True,
+        stop_reason=ended,
+        layers=tuple(found["layers"]),
+        num_layers=found["num_layers"],
+        vocab_size=found["vocab_size"],
+        prompt_ids=np.array(given["prompt_token_ids"], dtype=np.int64),
+        answer_ids=np.array(ids, dtype=np.int64),
+        answer_tokens=_texts(pieces, ended),
+        pieces=pieces,
+        logprobs=np.array([row["logprob"] for row in rows], dtype=np.float32),
+        entropies=_entropies(found, len(ids)),
+        alternatives=tuple(_alternatives(row, number) for row, number in zip(rows, ids, strict=True)),
+        attention=_attention(found, len(ids)),
+        thinking=thinking_span([given.get("prompt_text", "")[-PROMPT_TOKENS:].encode()], pieces),
+    )
+
+
+def _found(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the plugin returned.
+
+    Raises:
+        InvalidInput: it is of another version.
+    """
+    found: Mapping[str, Any] = given["kv_transfer_params"]["rauq"]
+    if found["schema"] != SCHEMA:
+        message = (
+            f"rauq-vllm returned schema {found['schema']!r}, and this version of rauq reads {SCHEMA}. Update either."
+        )
+        raise InvalidInput(message)
+    return found
+
+
+def _stop_reason(choice: Mapping[str, Any]) -> StopReason:
+    if isinstance(choice.get("stop_reason"), str):
+        return "stop"
+    return _ENDS.get(choice["finish_reason"], "eos")
+
+
+def _texts(pieces: Sequence[bytes], ended: StopReason) -> tuple[str, ...]:
+    """The text of each token; vLLM gives a character that several tokens share to the last of them."""
+    texts = [piece.decode() for piece in pieces]
+    return tuple([*texts[:-1], ""] if ended == "eos" else texts)
+
+
+def _alternatives(row: Mapping[str, Any], chosen: int) -> tuple[Alternative, ...]:
+    return tuple(
+        Alternative(chosen if entry["token"] == row["token"] else -1, entry["token"], entry["logprob"])
+        for entry in row.get("top_logprobs") or ()
+    )
+
+
+def _entropies(found: Mapping[str, Any], num_tokens: int) -> np.ndarray:
+    entropies = np.array(found["entropies"], dtype=np.float32)
+    _check_rows("entropies", np.isnan(entropies), num_tokens)
+    return entropies
+
+
+def _attention(found: Mapping[str, Any], num_tokens: int) -> np.ndarray:
+    """The rows (L, H, N + 1, K), the last of them nan."""
+    rows = np.frombuffer(base64.b64decode(found["attention"]), "<f4").reshape(found["shape"])
+    _check_rows("attention", np.isnan(rows[..., 0]).any(axis=(0, 1)), num_tokens)
+    return np.concatenate([rows, np.full_like(rows[:, :, :1], np.nan)], axis=2)
+
+
+def _check_rows(what: str, is_lost: Any, num_tokens: int) -> None:
+    """Refuse an answer of which the server lost something, given for which tokens (N,) it did.
+
+    Raises:
+        NotCaptured: it did.
+        ValueError: it says that of another number of tokens.
+    """
+    if len(is_lost) != num_tokens:
+        message = f"{what} of {len(is_lost)} tokens for {num_tokens}"
+        raise ValueError(message)
+    if is_lost.any():
+        message = f"The server lost the {what} of {is_lost.sum()} of {num_tokens} tokens; its log says why. Ask again."
+        raise NotCaptured(message)

@@ -1,0 +1,234 @@
+"""Rows are those of their request: from batches of decoding, chunks of prompts and preempted answers, in any blocks."""
+
+import os
+import resource
+import signal
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from rauq_vllm.attention import Softmax
+from rauq_vllm.capture import Layer, Step
+from rauq_vllm.plan import Asked, layers_of, part_of
+from rauq_vllm.rows import append, new_folder, take
+
+from rauq import Settings
+from rauq.scoring.settings import window
+
+HEADS, GROUPS, WIDTH, BLOCK, LAYERS, VOCABULARY = 4, 2, 8, 4, 2, 11
+SOFTMAX = Softmax(scale=0.4)
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """Three requests, whose prompts have 5, 9 and 3 tokens."""
+
+    def of(number, first):
+        files = [tmp_path / f"{number}.{name}" for name in ("weights", "entropies")]
+        for file in files:
+            file.touch()
+        return Asked(*files, first)
+
+    return [of(number, first) for number, first in enumerate((4, 8, 2))]
+
+
+class Engine:
+    """A key cache with blocks in disorder, and sequences of random queries and keys."""
+
+    def __init__(self, lengths):
+        generator = torch.Generator().manual_seed(3)
+        self.queries, self.keys = (
+            [torch.randn(LAYERS, length, count, WIDTH, generator=generator) for length in lengths]
+            for count in (HEADS, GROUPS)
+        )
+        used = [-(-length // BLOCK) for length in lengths]
+        numbers = iter(torch.randperm(40, generator=generator).tolist())
+        self.blocks = [[next(numbers) for _ in range(count)] for count in used]
+        self.cache = torch.randn(LAYERS, 40, GROUPS, BLOCK, WIDTH, generator=generator)
+
+    def run(self, step, work):
+        """Compute (sequence, computed, scheduled) of each, layer by layer, as vLLM does."""
+        lengths = [computed + scheduled for _, computed, scheduled in work]
+        slots = [
+            self.blocks[sequence][place // BLOCK] * BLOCK + place % BLOCK
+            for sequence, computed, scheduled in work
+            for place in range(computed, computed + scheduled)
+        ]
+        table = torch.zeros(len(work), 10, dtype=torch.int32)
+        for row, (sequence, _, _) in enumerate(work):
+            table[row, : len(self.blocks[sequence])] = torch.tensor(self.blocks[sequence])
+        batch = SimpleNamespace(
+            num_actual_tokens=len(slots),
+            slot_mapping=torch.tensor([*slots, 0, 0]),  # padded
+            query_start_loc=torch.tensor([0, *np.cumsum([scheduled for *_, scheduled in work])]),
+            seq_lens=torch.tensor(lengths),
+            block_table=table,
+        )
+        for number in range(LAYERS):
+            query, key = (
+                torch.cat([one[sequence][number, start : start + count] for sequence, start, count in work])
+                for one in (self.queries, self.keys)
+            )
+            for place, slot in enumerate(slots):
+                self.cache[number, slot // BLOCK, :, slot % BLOCK] = key[place]
+            Layer(number, 0, SOFTMAX).note(step, query, key, self.cache[number], batch)
+
+    def row(self, sequence, position):
+        """The weights (L, H, 2) of a query on its own key and the one before it."""
+        found = np.full((LAYERS, HEADS, 2), np.nan, np.float32)
+        for number in range(LAYERS):
+            for head in range(HEADS):
+                keys = self.keys[sequence][number, : position + 1, head // (HEADS // GROUPS)]
+                weights = (keys @ self.queries[sequence][number, position, head] * SOFTMAX.scale).softmax(0)
+                found[number, head] = weights[[position, position - 1]]
+        return found
+
+
+def step_of(engine, asked, work):
+    """The step of a scheduler in which each (sequence, computed, scheduled) is asked for."""
+    parts = [
+        part_of(
+            asked[sequence], computed=computed, scheduled=scheduled, blocks=[engine.blocks[sequence]], sizes=[BLOCK]
+        )
+        for sequence, computed, scheduled in work
+        if asked[sequence] is not None
+    ]
+    parts = [part for part in parts if part is not None]
+    rows = np.full((sum(len(part.positions) for part in parts), LAYERS, HEADS, 2), np.nan, np.float32)
+    return Step(parts, rows)
+
+
+def run(engine, asked, work):
+    step = step_of(engine, asked, work)
+    engine.run(step, work)
+    step.save()
+    return step
+
+
+STEPS = (
+    [(0, 0, 5), (1, 0, 6)],  # a whole prompt, and a part of another one
+    [(0, 5, 1), (1, 6, 3), (2, 0, 3)],
+    [(2, 3, 1), (0, 6, 1), (1, 9, 1)],
+    [(1, 10, 1), (2, 4, 1)],
+    [(0, 0, 8), (1, 11, 1)],  # 0 was preempted, and is computed again from its first token
+    [(0, 8, 1)],
+)
+
+
+def test_every_row_is_that_of_its_request(asked):
+    engine = Engine((9, 12, 5))
+    for work in STEPS:
+        run(engine, asked, work)
+    for sequence, (one, count) in enumerate(zip(asked, (5, 4, 3), strict=True)):
+        found = take(one.weights, first=one.first, count=count, shape=(LAYERS, HEADS, 2))
+        right = np.stack([engine.row(sequence, one.first + place) for place in range(count)])
+        np.testing.assert_allclose(found, right, rtol=1e-5)
+        assert not one.weights.exists()
+
+
+def test_a_request_that_did_not_ask_costs_no_row(asked):
+    engine = Engine((9, 12, 5))
+    step = run(engine, [None, asked[1], None], [(0, 5, 1), (1, 9, 1), (2, 3, 1)])
+    assert len(step.rows) == 1
+    assert not asked[0].weights.read_bytes()
+    assert not asked[2].weights.read_bytes()
+
+
+def test_a_row_at_another_position_than_expected_is_left_out(asked):
+    engine = Engine((9, 12, 5))
+    step = step_of(engine, asked, [(0, 5, 1)])
+    step.parts[0].positions[:] = 6
+    engine.run(step, [(0, 5, 1)])
+    assert np.isnan(step.rows).all()
+
+
+def test_entropies_are_those_of_the_last_token_of_each_sequence(asked):
+    engine = Engine((9, 12, 5))
+    work = [(2, 3, 1), (0, 0, 8), (1, 0, 4)]  # decoding, computed again, and a prompt that goes on
+    step = step_of(engine, asked, work)
+    engine.run(step, work)
+    logits = torch.randn(3, VOCABULARY, generator=torch.Generator().manual_seed(4))
+    logits[0, 3] = -torch.inf
+    step.save_entropies(logits)
+    for row, sequence, position in ((0, 2, 3), (1, 0, 7)):
+        found = take(asked[sequence].entropies, first=position, count=1, shape=())
+        right = torch.distributions.Categorical(logits=logits[row].double()).entropy()
+        np.testing.assert_allclose(found, [float(right)], rtol=1e-5)
+    assert asked[1].entropies.read_bytes() == b""
+
+
+def test_a_request_that_is_gone_gets_no_file(asked):
+    engine = Engine((9, 12, 5))
+    asked[0].weights.unlink()
+    run(engine, asked, [(0, 5, 1)])
+    assert not asked[0].weights.exists()
+
+
+def test_what_was_not_written_is_nan_and_the_last_of_a_position_counts(tmp_path):
+    path = tmp_path / "rows"
+    path.touch()
+    append(path, np.array([7, 9]), np.array([[1.0, 2.0], [3.0, 4.0]], np.float32))
+    append(path, np.array([7, 2]), np.array([[5.0, 6.0], [0.0, 0.0]], np.float32))
+    path.write_bytes(path.read_bytes() + b"cut")  # a writer that was killed
+    found = take(path, first=7, count=3, shape=(2,))
+    np.testing.assert_array_equal(found, [[5, 6], [np.nan, np.nan], [3, 4]])
+
+
+def test_a_row_that_does_not_fit_leaves_the_file_as_it_was(tmp_path):
+    path = tmp_path / "rows"
+    path.touch()
+    append(path, np.array([3]), np.ones((1, 2), np.float32))
+    size = path.stat().st_size
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 5, limits[1]))
+    try:
+        with pytest.raises(OSError, match="rows"):
+            append(path, np.array([4]), np.ones((1, 2), np.float32))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    assert path.stat().st_size == size
+    np.testing.assert_array_equal(take(path, first=3, count=2, shape=(2,)), [[1, 1], [np.nan, np.nan]])
+    assert np.isnan(take(path, first=3, count=2, shape=(2,))).all()  # a file that is gone
+
+
+def test_folders_of_engines_that_were_killed_go_and_no_other(tmp_path):
+    killed, running = new_folder(tmp_path), new_folder(tmp_path)
+    (killed.path / "0.weights").touch()
+    os.close(killed.lock)  # as the system does when a process ends
+    assert new_folder(tmp_path).path.exists()
+    assert not killed.path.exists()
+    assert running.path.exists()
+    running.remove()
+    assert not running.path.exists()
+
+
+@pytest.mark.parametrize(
+    ("computed", "scheduled", "positions"),
+    [(0, 4, None), (0, 5, [4]), (0, 8, [4, 5, 6, 7]), (5, 1, [5]), (3, 1, None), (3, 2, [4])],
+)
+def test_a_part_begins_with_the_last_token_of_the_prompt(tmp_path, computed, scheduled, positions):
+    asked = Asked(tmp_path / "a", tmp_path / "b", 4)
+    part = part_of(asked, computed=computed, scheduled=scheduled, blocks=[[3, 0], [1]], sizes=[4, 8])
+    if positions is None:
+        assert part is None
+        return
+    assert part.positions.tolist() == positions
+    assert part.slots[0].tolist() == [(12, 0)[place // 4] + place % 4 for place in positions]
+    assert part.slots[1].tolist() == [8 + place for place in positions]
+
+
+@pytest.mark.parametrize("num_layers", [1, 2, 3, 12, 30, 32, 80])
+def test_the_usual_layers_are_those_of_the_score(num_layers):
+    own = window(Settings(), captured=range(num_layers), num_layers=num_layers)
+    assert layers_of("middle", num_layers) == own
+    assert layers_of("all", num_layers) == tuple(range(num_layers))
+    assert layers_of([num_layers - 1, 0], num_layers) == tuple(sorted({0, num_layers - 1}))
+
+
+@pytest.mark.parametrize("given", ["some", [], [30], [-1], [1.5], None, 3, ["1"], [[1]]])
+def test_other_layers_are_refused(given):
+    with pytest.raises(ValueError, match='give "middle", "all", or a list'):
+        layers_of(given, 30)
