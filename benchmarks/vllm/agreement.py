@@ -1,7 +1,8 @@
 """Whether attention, entropies and scores out of vLLM are those of this project's own capture, on the same tokens.
 
 smollm2 in float32 answers questions about facts in vLLM, in batches of 1, 8 and 16, with and without prefix caching,
-with so few blocks that answers are preempted, and beside clients that hang up; transformers reads the same tokens.
+with so few blocks that answers are preempted, and streamed beside clients that hang up; transformers reads the same
+tokens.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import httpx
 import numpy as np
@@ -40,17 +41,17 @@ class Way(NamedTuple):
     clients: tuple[int, ...]
     tokens: int = TOKENS
     leavers: int = 0
+    stream: bool = False
 
 
+IN_CHUNKS = ("--no-enable-prefix-caching", "--max-num-batched-tokens", "32")
+FEW_BLOCKS = ("--block-size", "32", "--num-gpu-blocks-override", "20")
+STREAMED = ("--middleware", "rauq_vllm.stream.StreamedRows")
 WAYS = (
     Way("with prefix caching", (), (1, 8, 16)),
-    Way(
-        "without prefix caching, prompts in chunks of 32",
-        _CHUNKED := ("--no-enable-prefix-caching", "--max-num-batched-tokens", "32"),
-        (8,),
-    ),
-    Way("20 blocks of 32 tokens", ("--block-size", "32", "--num-gpu-blocks-override", "20"), (16,), tokens=96),
-    Way("beside clients that hang up", (), (8,), leavers=LEAVERS),
+    Way("without prefix caching, prompts in chunks of 32", IN_CHUNKS, (8,)),
+    Way("20 blocks of 32 tokens", FEW_BLOCKS, (16,), tokens=96),
+    Way("streamed, beside clients that hang up", STREAMED, (8,), leavers=LEAVERS, stream=True),
 )
 
 
@@ -78,7 +79,8 @@ def _rows(lm: LanguageModel, folder: Path, way: Way, prompts: Sequence[str]) -> 
             tell(f"{way.name}: {len(prompts)} answers, {clients} clients")
             before = metric(client, "num_preemptions_total")
             with hanging_up(client, prompts, way.leavers):
-                found = [from_vllm(one) for one in answered(client, prompts, clients=clients, tokens=way.tokens)]
+                how: Any = {"clients": clients, "tokens": way.tokens, "stream": way.stream}
+                found = [from_vllm(one) for one in answered(client, prompts, **how)]
             preempted = int(metric(client, "num_preemptions_total") - before)
             yield (
                 clients,

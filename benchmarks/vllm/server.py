@@ -72,17 +72,22 @@ def answered(
     clients: int,
     tokens: int,
     attention: bool = True,
+    stream: bool = False,
     whole: bool = False,
 ) -> list[Any]:
-    """The greedy answers to prompts, of so many clients at a time; `whole` ones go on to the last of the tokens."""
+    """The greedy answers to prompts, of so many clients at a time; `whole` ones go on to the last of the tokens.
+
+    Each is the client's object, or the list of chunks of a `stream`.
+    """
     known: dict[str, Any] = {name: REQUEST[name] for name in _OWN}
     left = (*_OWN, *(() if attention else (_ASKED,)))
     extra = {name: value for name, value in REQUEST.items() if name not in left} | {"ignore_eos": whole}
 
     def ask(prompt: str) -> Any:
         said = [{"role": "user", "content": prompt}]
-        how: dict[str, Any] = {"messages": said, "temperature": 0, "max_tokens": tokens, **known}
-        return client.chat.completions.create(model=MODEL, extra_body=extra, **how)
+        how: dict[str, Any] = {"messages": said, "temperature": 0, "max_tokens": tokens, "stream": stream, **known}
+        found = client.chat.completions.create(model=MODEL, extra_body=extra, **how)
+        return list(found) if stream else found
 
     with ThreadPoolExecutor(clients) as pool:
         return list(pool.map(ask, prompts))

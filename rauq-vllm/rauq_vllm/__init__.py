@@ -5,9 +5,12 @@ a logits processor that changes nothing reads the entropies; a KV connector that
 are, and returns them with the finished request.
 """
 
+from rauq_vllm.stream import agree_on_folder
+
 
 def register() -> None:
     """Put the capturing backend in place of vLLM's own; vLLM calls this in each of its processes."""
     from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
 
+    agree_on_folder()
     register_backend(AttentionBackendEnum.CPU_ATTN, "rauq_vllm.backend.CapturingBackend")

@@ -18,6 +18,7 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
 )
 from vllm.logger import init_logger
 from vllm.model_executor.models.utils import extract_layer_index
+from vllm.v1.request import RequestStatus
 
 from rauq_vllm.attention import Softmax
 from rauq_vllm.backend import CapturingAttention
@@ -25,6 +26,7 @@ from rauq_vllm.capture import Layer, Step
 from rauq_vllm.limits import MOST_OFFSETS, check
 from rauq_vllm.plan import Asked, Part, layers_of, part_of
 from rauq_vllm.rows import new_folder, take
+from rauq_vllm.stream import file_of, write
 
 _logger = init_logger(__name__)
 
@@ -180,7 +182,11 @@ class RauqConnector(KVConnectorBase_V1, SupportsHMA):
         tokens = {"first": asked.first, "count": request.num_output_tokens}
         weights = take(asked.weights, shape=self.shape, **tokens)
         entropies = take(asked.entropies, shape=(), **tokens)
-        return False, {"rauq": self._said(weights.transpose(1, 2, 0, 3), entropies)}
+        found = self._said(weights.transpose(1, 2, 0, 3), entropies)
+        file = file_of(request.kv_transfer_params["rauq"])
+        if file is not None and request.status != RequestStatus.FINISHED_ABORTED:
+            self._kept("rows", lambda: write(file, found))
+        return False, {"rauq": found}
 
     def _said(self, rows: np.ndarray, entropies: np.ndarray) -> dict[str, Any]:
         """The rows (L, H, N, K) and entropies (N,) for a client, and what it needs to know of the model."""

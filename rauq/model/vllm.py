@@ -21,6 +21,7 @@ REQUEST = {
 }
 """What the body of a chat completion needs besides its messages, for `from_vllm`."""
 
+_MALFORMED = (KeyError, TypeError, IndexError, AttributeError, ValueError, StopIteration)
 _ENDS: Mapping[str, StopReason] = {"length": "length", "abort": "cancelled"}
 
 
@@ -31,14 +32,15 @@ class _Dumps(Protocol):
 
 
 def from_vllm(
-    response: Mapping[str, Any] | _Dumps,
+    response: Mapping[str, Any] | _Dumps | Sequence[Mapping[str, Any] | _Dumps],
     *,
     messages: Sequence[Message | Mapping[str, Any]] = (),
     kind: Kind = "instruct",
 ) -> Trace:
     """The trace of a chat completion of a vLLM server that has the plugin rauq-vllm, for a request with `REQUEST`.
 
-    `response` is the JSON, or the object of the package openai. `messages`: what was sent; without them, the prompt is
+    `response` is the JSON, or the object of the package openai; of a stream, whose server has the plugin's middleware,
+    the list of its chunks. `messages`: what was sent; without them, the prompt is
     the text that the server made of them. The last row of attention is nan, since the query of the last token is not
     computed. The id of an alternative is -1.
 
@@ -56,18 +58,46 @@ def from_vllm(
         >>> rauq.from_vllm(response | {"prompt_token_ids": [3, 4], "prompt_text": "Is it?"})
         Trace(mine, 'Yes', 2 + 1 tokens, 1 layers of 1 heads)
     """
-    given: Mapping[str, Any] = response if isinstance(response, Mapping) else response.model_dump()
+    said = messages_of(messages) if messages else ()
     try:
-        return _trace(given, messages_of(messages) if messages else (), kind)
+        parts = [_dumped(part) for part in (response if isinstance(response, Sequence) else [response])]
+        return _trace(_joined(parts) if isinstance(response, Sequence) else parts[0], said, kind)
     except InvalidInput:
         raise
-    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:  # of binascii and numpy too
+    except (
+        KeyError,
+        TypeError,
+        IndexError,
+        AttributeError,
+        ValueError,
+        StopIteration,
+    ) as error:  # of binascii and numpy too
         wanted = ", ".join(f"{name}={value!r}" for name, value in REQUEST.items())
         message = (
             f"This response of vLLM lacks what a trace is made of ({type(error).__name__}: {error}). Ask for it with "
-            f"{wanted}, of a server that has the plugin rauq-vllm, and without stream."
+            f"{wanted}, of a server that has the plugin rauq-vllm, and for a stream its middleware."
         )
         raise InvalidInput(message) from error
+
+
+def _dumped(part: Mapping[str, Any] | _Dumps) -> Mapping[str, Any]:
+    return part if isinstance(part, Mapping) else part.model_dump()
+
+
+def _joined(chunks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The response that a stream adds up to; its first chunk tells of the prompt, its last one has the rows."""
+    choices = [choice for chunk in chunks for choice in chunk["choices"]]
+    if any(choice["index"] for choice in choices):
+        message = "This stream has several choices, and the attention of one. Ask with n=1."
+        raise InvalidInput(message)
+    said = [choice["logprobs"] for choice in choices if choice.get("logprobs")]
+    last = next(choice for choice in choices if choice.get("finish_reason"))
+    whole = {
+        **last,
+        "token_ids": [token for choice in choices for token in choice.get("token_ids") or ()],
+        "logprobs": {"content": [row for one in said for row in one["content"]]},
+    }
+    return {**chunks[0], "choices": [whole], "kv_transfer_params": {"rauq": last["delta"]["rauq"]}}
 
 
 def _trace(given: Mapping[str, Any], messages: tuple[Message, ...], kind: Kind) -> Trace:

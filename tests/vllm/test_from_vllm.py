@@ -63,6 +63,35 @@ def test_the_object_of_openai_gives_the_same(response):
     assert found.to_bytes() == from_vllm(response).to_bytes()
 
 
+def chunks_of(response):
+    """A stream of the response: of the prompt, of two tokens at a time, and of what was used."""
+    choice = response["choices"][0]
+    rows, ids = choice["logprobs"]["content"], choice["token_ids"]
+    prompt = {name: response[name] for name in ("model", "prompt_token_ids", "prompt_text")}
+    yield prompt | {"choices": [{"index": 0, "delta": {"role": "assistant"}, "finish_reason": None}]}
+    for start in range(0, len(ids), 2):
+        ends = start + 2 >= len(ids)
+        delta = {"content": "…"} | ({"rauq": response["kv_transfer_params"]["rauq"]} if ends else {})
+        part = {"index": 0, "delta": delta, "token_ids": ids[start : start + 2], "stop_reason": None}
+        part |= {"logprobs": {"content": rows[start : start + 2]}, "finish_reason": "stop" if ends else None}
+        yield {"model": response["model"], "choices": [part]}
+    yield {"model": response["model"], "choices": [], "usage": {}}
+
+
+def test_the_chunks_of_a_stream_give_the_same(response):
+    assert from_vllm(list(chunks_of(response))).to_bytes() == from_vllm(response).to_bytes()
+
+
+def test_a_stream_without_its_end_or_with_several_answers_is_refused(response):
+    chunks = list(chunks_of(response))
+    for part in (chunks[:-2], chunks[1:], []):
+        with pytest.raises(rauq.InvalidInput, match="middleware"):
+            from_vllm(part)
+    chunks[2]["choices"][0]["index"] = 1
+    with pytest.raises(rauq.InvalidInput, match="several choices"):
+        from_vllm(chunks)
+
+
 def test_an_alternative_whose_id_is_unknown_branches_by_its_text(response):
     first = from_vllm(response).alternatives[0]
     assert [one.instead for one in first] == [504, "In", "K"]
