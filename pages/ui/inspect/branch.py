@@ -186,11 +186,11 @@ def branch_payload(trace: Trace, before: Score, branch_trace: Trace, token: int)
     begins with, None for another token. `confidence` (Lw, N2) as in the linked views, "" without a score, for which
     `why` is the reason.
     """
-    ids = [alternative.id for alternative in trace.alternatives[token]]
-    chosen = int(branch_trace.answer_ids[token])
+    chosen = (int(branch_trace.answer_ids[token]), branch_trace.answer_tokens[token])
+    choices = [place for place, other in enumerate(trace.alternatives[token]) if other.instead in chosen]
     bare: dict[str, Any] = {
         "from": token,
-        "choice": ids.index(chosen) if chosen in ids else None,
+        "choice": choices[0] if choices else None,
         "before": _ending(running("".join(branch_trace.answer_tokens[:token]))),
         "text": running("".join(branch_trace.answer_tokens[token:])),
         "tokens": list(token_labels(branch_trace.pieces, longest=_LONGEST_LABEL)),

@@ -114,6 +114,18 @@ def test_a_branch_keeps_the_tokens_before_it_and_has_the_chosen_one(origin, made
     assert np.isfinite(made.attention[:, :, -1, 0]).all()  # so that the own alignment can be scored
 
 
+def test_an_alternative_without_an_id_is_continued_by_its_text(origin, made, session):
+    rows = [[one._replace(id=-1) for one in row] for row in origin.alternatives]
+    of_server = replace(origin, alternatives=tuple(map(tuple, rows)))
+    choice = other_choice(origin, TOKEN)
+    session[state.LIMIT] = 2
+    start_branch(NAME, of_server, TOKEN, choice)
+    trace, _ = ended()
+    assert trace.answer_ids[TOKEN] == made.answer_ids[TOKEN]
+    for found in (origin, of_server):
+        assert payload(found, trace, TOKEN, Settings())["choice"] == choice
+
+
 def test_a_finished_branch_is_kept_and_remembered_until_it_is_cleared(origin, session):
     session[state.LIMIT] = 2
     start_branch(NAME, origin, TOKEN, other_choice(origin, TOKEN))

@@ -185,7 +185,7 @@ METADATA = {
         "alternative_texts": [["a"] * 1000, ["a"], ["a"]],
         "alternative_logprobs": [[-1.0] * 1000, [-1.0], [-1.0]],
     },
-    "alternative id below 0": {"alternative_ids": [[-1], [1], [1]]},
+    "alternative id below -1": {"alternative_ids": [[-2], [1], [1]]},
     "alternative id beyond the vocabulary": {"alternative_ids": [[100], [1], [1]]},
     "alternative id overflows": {"alternative_ids": [[10**30], [1], [1]]},
     "alternative id is true": {"alternative_ids": [[True], [1], [1]]},
