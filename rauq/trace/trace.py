@@ -89,8 +89,8 @@ class Trace:
         pieces: N byte strings: the bytes of each token, which may be part of a character.
         logprobs: (N,) Log-probability of each token in nats, from the raw logits.
         entropies: (N,) Entropy in nats of the distribution over the vocabulary before each token.
-        alternatives: For each token, the most probable ones in its place: id (-1 where it is not known), text,
-            log-probability in nats.
+        alternatives: For each token, the most probable ones in its place: id (-1 if unknown), text, log-probability
+            in nats.
         attention: (L, H, N + 1, K) Weights from 0 to 1. Row r is the query that predicts answer token r, the last row
             that of the last token; band k is the key k positions back. 0 where the model masks the key, nan before the
             sequence and in rows that were not captured. K is 8, or the `offsets` that were asked for.
