@@ -14,26 +14,33 @@ from rauq_vllm.rows import append
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """Rows (n,) of a batch that are kept: their order among all that a step keeps, sequences, and keys they see."""
+class Together:
+    """Rows that are computed together, R of each of S sequences.
+
+    `places` (S, R) in the batch, `order` (S, R) among all rows that a step keeps, `lengths` (S, R): how many keys each
+    sees, `blocks` (S, U): where these are in the cache.
+    """
 
     places: Tensor
     order: Tensor
-    sequences: Tensor
     lengths: Tensor
-
-    def batches(self) -> Iterator[Tensor]:
-        """Places of these rows that are computed together: all sequences with one row, and each other one by itself."""
-        _, inverse, counts = self.sequences.unique(return_inverse=True, return_counts=True)
-        single = counts[inverse] == 1
-        if single.any():
-            yield single.nonzero()[:, 0]
-        for sequence in self.sequences[~single].unique():
-            yield (self.sequences == sequence).nonzero()[:, 0]
+    blocks: Tensor
 
 
-def found_in(slots: Tensor, positions: Tensor, batch: Any) -> Found:
-    """Where the rows of these slots (n,) are in a batch; one at another position than it should have is left out."""
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The rows of a step in a batch: their order among all that it keeps (n,), their sequences (n,), and by computation."""
+
+    order: Tensor
+    sequences: Tensor
+    groups: tuple[Together, ...]
+
+
+def found_in(slots: Tensor, positions: Tensor, batch: Any, size: int) -> Found:
+    """Where the rows of these slots (n,) are in a batch, whose cache has blocks of `size` tokens.
+
+    A row at another position than it should have is left out.
+    """
     count = batch.num_actual_tokens
     there, by_slot = batch.slot_mapping[:count].long().sort()
     at = torch.searchsorted(there, slots).clamp(max=count - 1)
@@ -43,7 +50,24 @@ def found_in(slots: Tensor, positions: Tensor, batch: Any) -> Found:
     sequences = torch.searchsorted(ends, places, right=True)
     lengths = batch.seq_lens.long()[sequences] - (ends[sequences] - 1 - places)
     right = lengths == positions[order] + 1
-    return Found(places[right], order[right], sequences[right], lengths[right])
+    order, places, sequences, lengths = order[right], places[right], sequences[right], lengths[right]
+
+    def together(rows: Tensor) -> Together:
+        used = -(-int(lengths[rows].max()) // size)
+        blocks = batch.block_table[sequences[rows[:, 0]], :used].long()
+        return Together(places[rows], order[rows], lengths[rows], blocks)
+
+    return Found(order, sequences, tuple(map(together, _by_sequence(sequences))))
+
+
+def _by_sequence(sequences: Tensor) -> Iterator[Tensor]:
+    """Rows (S, R) of these (n,): those that are alone in their sequence together, and each other sequence by itself."""
+    _, inverse, counts = sequences.unique(return_inverse=True, return_counts=True)
+    single = (counts[inverse] == 1).nonzero()
+    if len(single):
+        yield single
+    for sequence in (counts > 1).nonzero()[:, 0]:
+        yield (inverse == sequence).nonzero().T
 
 
 @dataclass(eq=False)
@@ -54,12 +78,12 @@ class Step:
     rows: np.ndarray
     _found: dict[int, Found] = field(default_factory=dict)
 
-    def group(self, number: int, batch: Any) -> Found:
+    def group(self, number: int, batch: Any, size: int) -> Found:
         """Where the rows are in a batch of a group of layers, which all see the same."""
         if number not in self._found:
             slots = np.concatenate([part.slots[number] for part in self.parts])
             positions = np.concatenate([part.positions for part in self.parts])
-            self._found[number] = found_in(torch.from_numpy(slots), torch.from_numpy(positions), batch)
+            self._found[number] = found_in(torch.from_numpy(slots), torch.from_numpy(positions), batch, size)
         return self._found[number]
 
     def save(self) -> None:
@@ -70,12 +94,14 @@ class Step:
     def save_entropies(self, logits: Tensor) -> None:
         """Append the entropies of the logits (S, V), one row for each sequence: that of its last token."""
         found = next(iter(self._found.values()), None)  # sequences are the same in every group
-        for part, rows in self._each():
-            here = [] if found is None else (found.order == rows.stop - 1).nonzero()[:, 0].tolist()
-            if here and found is not None:
-                logprobs = logits[found.sequences[here]].float().log_softmax(-1)
-                entropy = -(logprobs.exp() * logprobs).nan_to_num().sum(-1)  # a token ruled out has 0 * -inf
-                append(part.asked.entropies, part.positions[-1:], entropy.numpy())
+        if found is None:
+            return
+        sequence_of = dict(zip(found.order.tolist(), found.sequences.tolist(), strict=True))
+        last = [(part, sequence_of[rows.stop - 1]) for part, rows in self._each() if rows.stop - 1 in sequence_of]
+        logprobs = logits[[sequence for _, sequence in last]].float().log_softmax(-1)
+        entropies = -(logprobs.exp() * logprobs).nan_to_num().sum(-1)  # a token ruled out has 0 * -inf
+        for (part, _), entropy in zip(last, entropies.numpy(), strict=True):
+            append(part.asked.entropies, part.positions[-1:], entropy[None])
 
     def _each(self) -> Iterator[tuple[Part, slice]]:
         start = 0
@@ -95,23 +121,19 @@ class Layer:
 
     def note(self, step: Step, query: Tensor, key: Tensor, cache: Tensor, batch: Any) -> None:
         """Compute the rows of this layer from queries (m, H, D), keys (m, G, D) and the cache (blocks, G, B, D)."""
-        found = step.group(self.group, batch)
         size = cache.shape[2]
-        if len(found.places) and not self.layout:
-            slot = int(batch.slot_mapping[found.places[0]])
-            self.layout = layout_of(cache[slot // size], key[found.places[0]], slot % size)
-        for rows in found.batches():
-            several = bool((found.sequences[rows] == found.sequences[rows[0]]).all()) and len(rows) > 1
-            shape = (1, len(rows)) if several else (len(rows), 1)
-            lengths = found.lengths[rows].view(shape)
-            sequences = found.sequences[rows[:1] if several else rows]
-            used = -(-int(lengths.max()) // size)
+        found = step.group(self.group, batch, size)
+        for rows in found.groups:
+            if not self.layout:
+                place = rows.places[0, 0]
+                slot = int(batch.slot_mapping[place])
+                self.layout = layout_of(cache[slot // size], key[place], slot % size)
             kept = weights(
-                query[found.places[rows]].view(*shape, *query.shape[1:]),
-                cache[batch.block_table[sequences, :used].long()],
-                lengths,
+                query[rows.places],
+                cache[rows.blocks],
+                rows.lengths,
                 layout=self.layout,
                 softmax=self.softmax,
                 offsets=step.rows.shape[3],
             )
-            step.rows[found.order[rows].numpy(), self.number] = kept.view(len(rows), *kept.shape[2:]).numpy()
+            step.rows[rows.order.numpy(), self.number] = kept.numpy()
