@@ -45,7 +45,7 @@ class Way(NamedTuple):
 
 
 IN_CHUNKS = ("--no-enable-prefix-caching", "--max-num-batched-tokens", "32")
-FEW_BLOCKS = ("--block-size", "32", "--num-gpu-blocks-override", "20")
+FEW_BLOCKS = ("--block-size", "32", "--num-gpu-blocks-override", "20", "--max-model-len", "512")
 STREAMED = ("--middleware", "rauq_vllm.stream.StreamedRows")
 WAYS = (
     Way("with prefix caching", (), (1, 8, 16)),

@@ -1,11 +1,12 @@
-"""What the plugin rauq-vllm costs a vLLM server: seconds for the same answers with attention and without the plugin.
+"""What attention costs a vLLM server with the plugin rauq-vllm: seconds for answers with it and without it.
 
-Both servers hold smollm2, and take turns, round by round, so that one is idle while the other answers. Both return
-log-probabilities. Answers have the same length, and of long prompts all but the end is in the cache of prefixes: what
-is timed is mostly decoding.
+One server holds smollm2, and gets both kinds of request in turn, round by round: two servers side by side, one without
+the plugin, differed by up to a quarter for other reasons. Both kinds return log-probabilities. Answers have the same
+length, and of long prompts all but the end is in the cache of prefixes: what is timed is mostly decoding.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 
 import openai
@@ -26,25 +27,22 @@ PASSAGE = "The history of this town is long and old. ".split(" ") * 200
 def measure() -> Record:
     """Every number of clients at both lengths of prompt."""
     lm = load_model(MODEL, engine="transformers", device="cpu")
-    with model_folder(lm) as folder, serving(folder, plugin=False) as without, serving(folder) as with_plugin:
+    with model_folder(lm) as folder, serving(folder) as client:
         prompts = map(str, count())
-        ways = [(clients, words) for words in WORDS for clients in CLIENTS]
-        return record_of([_row(*way, without, with_plugin, prompts) for way in ways])
+        return record_of([_row(client, clients, words, prompts) for words in WORDS for clients in CLIENTS])
 
 
-def _row(
-    clients: int, words: int, without: openai.OpenAI, with_plugin: openai.OpenAI, prompts: Iterator[str]
-) -> tuple[Cell, ...]:
+def _row(client: openai.OpenAI, clients: int, words: int, prompts: Iterator[str]) -> tuple[Cell, ...]:
     tell(f"{clients} clients, {words} words")
     length = 0
 
-    def run(client: openai.OpenAI, *, attention: bool) -> None:
+    def run(*, attention: bool) -> None:
         nonlocal length
         asked = [" ".join([*PASSAGE[:words], next(prompts)]) for _ in range(clients)]
         found = answered(client, asked, clients=clients, tokens=TOKENS, attention=attention, whole=True)
         length = found[0].usage.prompt_tokens
 
-    runs = (lambda: run(with_plugin, attention=True), lambda: run(without, attention=False))
+    runs = (partial(run, attention=True), partial(run, attention=False))
     turns = [one_turn(turn, *runs) for turn in range(-1, ROUNDS)][1:]  # the first one warms up
     ours, plain = ([each[place].wall for each in turns] for place in (0, 1))
     rates = (round(clients * TOKENS / sorted(each)[len(each) // 2], 1) for each in (plain, ours))
@@ -58,8 +56,8 @@ def record_of(rows: list[tuple[Cell, ...]]) -> Record:
     return measured(
         "vllm_cost",
         title="What attention costs in vLLM",
-        about=f"Seconds that a vLLM server takes for answers of {TOKENS} tokens by {MODEL} in float32, with the plugin "
-        "rauq-vllm and its attention in the response, divided by those of a server without it. Medians of "
+        about=f"Seconds that a vLLM server with the plugin rauq-vllm takes for answers of {TOKENS} tokens by {MODEL} in "
+        "float32, with attention in the response, divided by those without. Medians of "
         f"{ROUNDS} rounds in turn; both return log-probabilities.",
         columns=COLUMNS,
         rows=rows,

@@ -1,4 +1,4 @@
-"""Servers of smollm2 by vLLM, with the plugin or without, and what their clients do."""
+"""Servers of smollm2 by vLLM with the plugin, and what their clients do."""
 
 import os
 import re
@@ -31,7 +31,7 @@ _OWN, _ASKED = ("logprobs", "top_logprobs"), "kv_transfer_params"  # the client 
 
 
 @contextmanager
-def serving(folder: Path, *options: str, plugin: bool = True) -> Iterator[openai.OpenAI]:
+def serving(folder: Path, *options: str) -> Iterator[openai.OpenAI]:
     """A client of a server of the model in a folder, in float32, which ends with the context.
 
     Raises:
@@ -45,14 +45,13 @@ def serving(folder: Path, *options: str, plugin: bool = True) -> Iterator[openai
         *(str(ENVIRONMENT / "bin" / "python"), "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder)),
         *("--served-model-name", MODEL, "--dtype", "float32", "--max-model-len", "2048", "--max-num-seqs", "16"),
         *("--host", "127.0.0.1", "--port", str(port), "--enforce-eager"),
-        *(("--kv-transfer-config", CONNECTOR) if plugin else ()),
+        *("--kv-transfer-config", CONNECTOR),
         *options,
     ]
     quiet = {"VLLM_LOGGING_LEVEL": "WARNING", "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "2"}
-    only = {} if plugin else {"VLLM_PLUGINS": ""}
-    tell(f"starting vLLM{'' if plugin else ' without the plugin'} {' '.join(options)}".rstrip())
+    tell(f"starting vLLM {' '.join(options)}".rstrip())
     with tempfile.TemporaryFile() as log:
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | quiet | only
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | quiet
         with subprocess.Popen(asked, stdout=log, stderr=log, env=environment, start_new_session=True) as running:
             try:
                 _wait(running, f"http://127.0.0.1:{port}/health", log)

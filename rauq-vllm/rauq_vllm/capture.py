@@ -29,7 +29,7 @@ class Together:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The rows of a step in a batch: their order among all that it keeps (n,), their sequences (n,), and by computation."""
+    """The rows of a step in a batch: their order among all that it keeps (n,), their sequences (n,), and how."""
 
     order: Tensor
     sequences: Tensor
