@@ -56,8 +56,8 @@ def record_of(rows: list[tuple[Cell, ...]]) -> Record:
     return measured(
         "vllm_cost",
         title="What attention costs in vLLM",
-        about=f"Seconds that a vLLM server with the plugin rauq-vllm takes for answers of {TOKENS} tokens by {MODEL} in "
-        "float32, with attention in the response, divided by those without. Medians of "
+        about=f"Seconds that a vLLM server with the plugin rauq-vllm takes for answers of {TOKENS} tokens by {MODEL} "
+        "in float32, with attention in the response, divided by those without. Medians of "
         f"{ROUNDS} rounds in turn; both return log-probabilities.",
         columns=COLUMNS,
         rows=rows,
