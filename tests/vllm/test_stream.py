@@ -1,11 +1,12 @@
 """The middleware adds the rows to the last chunk of a stream that asked for them, and leaves all else as it is."""
 
-import asyncio
 import json
 from contextlib import suppress
 
 import pytest
 from rauq_vllm.stream import FOLDER, StreamedRows, agree_on_folder, file_of, write
+
+from tests.event_loops import run_apart
 
 ROWS = {"schema": 1, "heads": [3]}
 ASKED = {"stream": True, "messages": [], "kv_transfer_params": {"rauq": True}}
@@ -55,7 +56,7 @@ def exchange(body, *, path="/v1/chat/completions", pieces=EVENTS, fails=False):
         {"type": "http.request", "body": content[9:], "more_body": False},
     ]
     scope = {"type": "http", "path": path, "headers": [(b"content-length", str(len(content)).encode()), (b"a", b"b")]}
-    asyncio.run(StreamedRows(server)(scope, receive, send))
+    run_apart(StreamedRows(server)(scope, receive, send))
     return got[0], b"".join(message.get("body", b"") for message in sent)
 
 
@@ -115,7 +116,7 @@ def test_other_addresses_pass_unread():
     async def send(message):
         sent.append(message)
 
-    asyncio.run(StreamedRows(server)({"type": "http", "path": "/metrics", "headers": []}, None, send))
+    run_apart(StreamedRows(server)({"type": "http", "path": "/metrics", "headers": []}, None, send))
     assert sent == [{"type": "http.response.body", "body": b"metrics"}]
 
 
