@@ -65,7 +65,7 @@ def record_of(rows: list[tuple[Cell, ...]]) -> Record:
             at_most(f"{row[0]} clients, prompts of {row[1]} tokens", found, MOST)
             for row, found in zip(rows, ratios, strict=True)
         ],
-        notes=("Version of vLLM: 0.32.0, on a CPU. A larger model spends less of its time on what the plugin adds.",),
+        notes=("Version of vLLM: 0.32.0, on a CPU.",),
         finding=f"With attention in the response, vLLM takes {min(found.median for found in ratios):.3f} to "
         f"{worst.median:.3f} times as long on {MODEL}.",
         packages=("torch", "transformers", "numpy", "openai"),
