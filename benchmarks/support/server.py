@@ -63,7 +63,7 @@ def started(
     Raises:
         RuntimeError: the server ended, or does not answer.
     """
-    port = _free_port()
+    port = free_port()
     with _running([module, "run", str(script), f"--server.port={port}", *options], port, log, changes) as server:
         yield server
 
@@ -80,13 +80,14 @@ def hosting(
     Raises:
         RuntimeError: the server ended, or does not answer.
     """
-    port = _free_port()
+    port = free_port()
     command = [module, "--names", NAMES, "--address", "127.0.0.1", "--port", str(port), *options]
     with _running(command, port, log, changes) as server:
         yield server
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nothing listens on."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
@@ -100,7 +101,7 @@ def _running(arguments: Sequence[str], port: int, log: int | IO[bytes], changes:
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log) as process:
         try:
             address = f"http://127.0.0.1:{port}"
-            _until_healthy(f"{address}/_stcore/health", process)
+            until_healthy(f"{address}/_stcore/health", process)
             yield Server(address=address, process=process)
         finally:
             process.terminate()
@@ -123,7 +124,12 @@ def _users_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in _OF_TESTS}
 
 
-def _until_healthy(address: str, process: subprocess.Popen[bytes]) -> None:
+def until_healthy(address: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a server answers at this address.
+
+    Raises:
+        RuntimeError: it ended, or does not answer.
+    """
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and process.poll() is None:
         try:

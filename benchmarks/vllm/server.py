@@ -2,21 +2,19 @@
 
 import os
 import re
-import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx
 import openai
 
 from benchmarks.support.recording import tell
-from benchmarks.support.server import ROOT
+from benchmarks.support.server import ROOT, free_port, until_healthy
 from rauq.errors import InvalidInput
 from rauq.model.vllm import REQUEST
 
@@ -26,7 +24,6 @@ CONNECTOR = (
     '{"kv_connector": "RauqConnector", "kv_connector_module_path": "rauq_vllm.connector", "kv_role": "kv_both", '
     '"kv_connector_extra_config": {"layers": "middle", "offsets": 1}}'
 )
-SECONDS = 300.0  # to start, most of which is importing
 _OWN, _ASKED = ("logprobs", "top_logprobs"), "kv_transfer_params"  # the client knows the first two
 
 
@@ -40,7 +37,7 @@ def serving(folder: Path, *options: str) -> Iterator[openai.OpenAI]:
     if not (ENVIRONMENT / "bin" / "python").exists():
         message = f"vLLM has an environment of its own, {ENVIRONMENT.name}. Run make vllm, which makes it."
         raise InvalidInput(message)
-    port = _free_port()
+    port = free_port()
     asked = [
         *(str(ENVIRONMENT / "bin" / "python"), "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder)),
         *("--served-model-name", MODEL, "--dtype", "float32", "--max-model-len", "2048", "--max-num-seqs", "16"),
@@ -54,7 +51,7 @@ def serving(folder: Path, *options: str) -> Iterator[openai.OpenAI]:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | quiet
         with subprocess.Popen(asked, stdout=log, stderr=log, env=environment, start_new_session=True) as running:
             try:
-                _wait(running, f"http://127.0.0.1:{port}/health", log)
+                _until_started(running, port, log)
                 with openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="none", max_retries=0) as client:
                     yield client
             finally:
@@ -98,20 +95,11 @@ def metric(client: openai.OpenAI, name: str) -> float:
     return sum(float(value) for value in re.findall(rf"^vllm:{name}(?:{{[^}}]*}})? (\S+)$", text, re.MULTILINE))
 
 
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-def _wait(running: subprocess.Popen[bytes], address: str, log: Any) -> None:
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end and running.poll() is None:
-        with suppress(httpx.TransportError):
-            if httpx.get(address).status_code == httpx.codes.OK:
-                return
-        time.sleep(0.5)
-    log.seek(0)
-    lines = log.read().decode(errors="replace").splitlines()
-    message = f"vLLM did not start. Its last lines: {' | '.join(lines[-5:])}"
-    raise InvalidInput(message)
+def _until_started(running: subprocess.Popen[bytes], port: int, log: IO[bytes]) -> None:
+    try:
+        until_healthy(f"http://127.0.0.1:{port}/health", running)
+    except RuntimeError as error:
+        log.seek(0)
+        last = log.read().decode(errors="replace").splitlines()[-5:]
+        message = f"vLLM did not start. Its last lines: {' | '.join(last)}"
+        raise InvalidInput(message) from error

@@ -14,7 +14,7 @@ from rauq_vllm.rows import append
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class RowBatch:
     """Rows that are computed together, R of each of S sequences.
 
     `places` (S, R) in the batch, `order` (S, R) among all rows that a step keeps, `lengths` (S, R): how many keys each
@@ -29,11 +29,11 @@ class Together:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The rows of a step in a batch: their order among all that it keeps (n,), their sequences (n,), and how."""
+    """The rows of a step in a batch: their order among all that it keeps (n,), and their sequences (n,)."""
 
     order: Tensor
     sequences: Tensor
-    groups: tuple[Together, ...]
+    batches: tuple[RowBatch, ...]
 
 
 def found_in(slots: Tensor, positions: Tensor, batch: Any, size: int) -> Found:
@@ -52,12 +52,12 @@ def found_in(slots: Tensor, positions: Tensor, batch: Any, size: int) -> Found:
     right = lengths == positions[order] + 1
     order, places, sequences, lengths = order[right], places[right], sequences[right], lengths[right]
 
-    def together(rows: Tensor) -> Together:
+    def row_batch(rows: Tensor) -> RowBatch:
         used = -(-int(lengths[rows].max()) // size)
         blocks = batch.block_table[sequences[rows[:, 0]], :used].long()
-        return Together(places[rows], order[rows], lengths[rows], blocks)
+        return RowBatch(places[rows], order[rows], lengths[rows], blocks)
 
-    return Found(order, sequences, tuple(map(together, _by_sequence(sequences))))
+    return Found(order, sequences, tuple(map(row_batch, _by_sequence(sequences))))
 
 
 def _by_sequence(sequences: Tensor) -> Iterator[Tensor]:
@@ -123,7 +123,7 @@ class Layer:
         """Compute the rows of this layer from queries (m, H, D), keys (m, G, D) and the cache (blocks, G, B, D)."""
         size = cache.shape[2]
         found = step.group(self.group, batch, size)
-        for rows in found.groups:
+        for rows in found.batches:
             if not self.layout:
                 place = rows.places[0, 0]
                 slot = int(batch.slot_mapping[place])

@@ -104,11 +104,11 @@ class RauqConnector(KVConnectorBase_V1, SupportsHMA):
             self._kept("entropies", lambda: step.save_entropies(logits))
 
     def _kept(self, what: str, keep: Callable[[], None]) -> None:
-        """Do it; what cannot be kept stays nan, and the answer goes on."""
+        """Run `keep`; if it fails, the values stay nan and are reported as missing."""
         try:
             with torch.inference_mode():
                 keep()
-        except Exception:
+        except Exception:  # an error here would end the engine, and every answer with it
             _logger.exception("rauq-vllm lost the %s of a step", what)
 
     def start_load_kv(self, forward_context: Any, **kwargs: Any) -> None:
@@ -175,7 +175,7 @@ class RauqConnector(KVConnectorBase_V1, SupportsHMA):
         request: Any,
         block_ids: Iterable[list[int]],
     ) -> tuple[bool, dict[str, Any] | None]:
-        """The rows of a request that asked for them; their files go, however it ended."""
+        """The rows of a request that asked for them; their files are deleted, however it ended."""
         asked = self.asked.pop(request.request_id, None)
         if asked is None:
             return False, None

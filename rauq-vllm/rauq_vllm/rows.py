@@ -33,7 +33,7 @@ class Folder:
 
 
 def new_folder(parent: Path | None = None) -> Folder:
-    """A folder of its own, in memory unless another parent is given; those of engines that were killed go."""
+    """A folder of its own, in memory unless another parent is given; those of engines that were killed are deleted."""
     place = parent or (_IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else Path(tempfile.gettempdir()))
     for old in place.glob(f"{_PREFIX}*"):
         _remove_if_abandoned(old)

@@ -89,7 +89,7 @@ def _named(body: bytes) -> tuple[bytes, str]:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """Gives the body, then what else the client says, which is that it goes."""
+    """Gives the body again, then what the server receives after it: that the client has disconnected."""
     left = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def next_message() -> Message:

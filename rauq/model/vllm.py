@@ -39,13 +39,13 @@ def from_vllm(
 ) -> Trace:
     """The trace of a chat completion of a vLLM server that has the plugin rauq-vllm, for a request with `REQUEST`.
 
-    `response` is the JSON, or the object of the package openai; of a stream, whose server has the plugin's middleware,
-    the list of its chunks. `messages`: what was sent; without them, the prompt is
-    the text that the server made of them. The last row of attention is nan, since the query of the last token is not
-    computed. The id of an alternative is -1.
+    `response` is the JSON, or the object of the package openai; for a stream, the list of its chunks, of a server with
+    the plugin's middleware. `messages`: what was sent; without them, the prompt is the text that the server made of
+    them. The last row of attention is nan, since vLLM does not compute the query of the last token. Alternatives other
+    than the token itself have the id -1.
 
     Raises:
-        InvalidInput: the response has several choices, is a part of a stream, or lacks what `REQUEST` asks for.
+        InvalidInput: the response has several choices, is a stream without its end, or lacks what `REQUEST` asks for.
         NotCaptured: the server lost the attention or the entropy of a token.
 
     Example:
@@ -64,14 +64,7 @@ def from_vllm(
         return _trace(_joined(parts) if isinstance(response, Sequence) else parts[0], said, kind)
     except InvalidInput:
         raise
-    except (
-        KeyError,
-        TypeError,
-        IndexError,
-        AttributeError,
-        ValueError,
-        StopIteration,
-    ) as error:  # of binascii and numpy too
+    except _MALFORMED as error:
         wanted = ", ".join(f"{name}={value!r}" for name, value in REQUEST.items())
         message = (
             f"This response of vLLM lacks what a trace is made of ({type(error).__name__}: {error}). Ask for it with "
@@ -85,7 +78,7 @@ def _dumped(part: Mapping[str, Any] | _Dumps) -> Mapping[str, Any]:
 
 
 def _joined(chunks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The response that a stream adds up to; its first chunk tells of the prompt, its last one has the rows."""
+    """The response that the chunks of a stream make up: the first has the prompt, the last the attention."""
     choices = [choice for chunk in chunks for choice in chunk["choices"]]
     if any(choice["index"] for choice in choices):
         message = "This stream has several choices, and the attention of one. Ask with n=1."
@@ -164,9 +157,14 @@ def _texts(pieces: Sequence[bytes], ended: StopReason) -> tuple[str, ...]:
 
 def _alternatives(row: Mapping[str, Any], chosen: int) -> tuple[Alternative, ...]:
     return tuple(
-        Alternative(chosen if entry["token"] == row["token"] else -1, entry["token"], entry["logprob"])
+        Alternative(chosen if _is_same(entry, row) else -1, entry["token"], entry["logprob"])
         for entry in row.get("top_logprobs") or ()
     )
+
+
+def _is_same(entry: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Whether an alternative is the token itself: several tokens can have one text, such as parts of characters."""
+    return (entry["token"], entry["logprob"]) == (row["token"], row["logprob"])
 
 
 def _entropies(found: Mapping[str, Any], num_tokens: int) -> np.ndarray:

@@ -116,13 +116,13 @@ def ran(python, folder, *arguments):
 
 @contextmanager
 def serving(python, folder, *arguments):
-    port = server._free_port()
+    port = server.free_port()
     asked = [python, python.with_name("rauq"), *arguments, "--port", str(port)]
     with subprocess.Popen(
         asked, cwd=folder, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
     ) as process:
         try:
-            server._until_healthy(f"http://127.0.0.1:{port}/_stcore/health", process)
+            server.until_healthy(f"http://127.0.0.1:{port}/_stcore/health", process)
             yield port
         finally:
             process.send_signal(signal.SIGKILL)

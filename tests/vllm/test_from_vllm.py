@@ -97,6 +97,12 @@ def test_an_alternative_whose_id_is_unknown_branches_by_its_text(response):
     assert [one.instead for one in first] == [504, "In", "K"]
 
 
+def test_an_alternative_with_the_text_of_the_token_is_another_token(response):
+    rows = response["choices"][0]["logprobs"]["content"]
+    rows[0]["top_logprobs"][1]["token"] = rows[0]["token"]
+    assert [one.id for one in from_vllm(response).alternatives[0]] == [504, -1, -1]
+
+
 def test_a_character_of_several_tokens_is_with_the_last_of_them(response):
     rows = response["choices"][0]["logprobs"]["content"]
     rows[1] |= {"token": "", "bytes": []}
