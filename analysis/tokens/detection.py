@@ -27,12 +27,8 @@ from analysis.quality.judgement import Statement, Thresholds, fact_spans, load_s
 from analysis.quality.measures import EXACT_TRUTH, FACTS
 from analysis.runs.opened import Run
 from analysis.runs.traces import Tokens, tokens
-from analysis.stats import (
-    Estimate,
-    Metric,
-    average_precision,
-    roc_auc,
-)
+from analysis.stats import Estimate, Metric, average_precision, roc_auc
+from analysis.tokens.each_answer import average_precision_of_each, roc_auc_of_each
 from rauq.scoring.score import collapse_many, score_many
 from rauq.scoring.settings import Settings
 from rauq.trace.batch import Batch, Blocks
@@ -344,11 +340,11 @@ def _truth(metric: Metric, marked: np.ndarray) -> np.ndarray:
 
 
 def _over_answers(metric: Metric, own: _Own) -> Estimate:
-    """Mean of a metric of each answer; tokens are in the answers' order."""
-    starts = np.flatnonzero(np.diff(own.answer, prepend=-1))
-    parts = zip(*(np.split(one, starts[1:]) for one in (own.values, _truth(metric, own.marked))), strict=True)
-    each = np.array([metric(values, truth) for values, truth in parts])
-    return mean_estimate(each, own.cluster[starts], scale=scale_of(metric, _truth(metric, own.marked)))
+    """Mean of a metric of each answer."""
+    truth = _truth(metric, own.marked)
+    of_each = roc_auc_of_each if metric is roc_auc else average_precision_of_each
+    _, first = np.unique(own.answer, return_index=True)
+    return mean_estimate(of_each(own.values, truth, own.answer), own.cluster[first], scale=scale_of(metric, truth))
 
 
 def _pooled(metric: Metric, own: _Own) -> Estimate:

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis.strategies import integers
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import rauq
@@ -17,7 +19,7 @@ from analysis.quality.judgement import Thresholds, load_statements
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
 from analysis.runs.traces import Tokens, tokens
-from analysis.stats import average_precision
+from analysis.stats import average_precision, roc_auc
 from analysis.tokens.detection import (
     LEAST,
     SIGNALS,
@@ -29,6 +31,7 @@ from analysis.tokens.detection import (
     marks_of_run,
     token_signals,
 )
+from analysis.tokens.each_answer import average_precision_of_each, roc_auc_of_each
 from analysis.tokens.sentences import detection_sentence, detection_table, place_sentence, undefined_reason
 from rauq.atlas.evaluation import load_examples
 from rauq.scoring.settings import Settings
@@ -238,6 +241,16 @@ def test_average_precision_is_that_of_scikit_learn():
     values, found = rng.integers(0, 6, 40).astype(float), rng.random(40) < 0.3
     assert average_precision(values, found) == pytest.approx(average_precision_score(found, values))
     assert np.isnan(average_precision(values, np.zeros(40, dtype=bool)))
+
+
+@given(seed=integers(0, 2**32 - 1), answers=integers(1, 6), levels=integers(1, 9))
+def test_the_metrics_of_each_answer_are_those_of_its_tokens_alone(seed, answers, levels):
+    rng = np.random.default_rng(seed)
+    answer = rng.integers(0, answers, 30) * 3 + 2
+    values, truth = rng.integers(0, levels, 30).astype(float), (rng.random(30) < rng.random()).astype(float)
+    for metric, of_each in ((roc_auc, roc_auc_of_each), (average_precision, average_precision_of_each)):
+        alone = [metric(values[answer == one], truth[answer == one]) for one in np.unique(answer)]
+        assert of_each(values, truth, answer) == pytest.approx(np.array(alone), nan_ok=True, abs=1e-12)
 
 
 def test_signals_are_those_of_each_score():

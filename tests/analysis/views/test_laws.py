@@ -28,7 +28,7 @@ from tests.hostile import ATTACK
 
 BY_ID = {view.id: view for view in VIEWS}
 COUNT, MANY = 45, 10_000
-MOST_SECONDS = 10  # of the processor, for a view of MANY answers; the slowest takes five
+MOST_UNITS = 25  # of the time of the processor, for a view of MANY answers; the slowest takes 11
 QUALITY = [float(number % 3 > 0) for number in range(COUNT)]
 FOREIGN = f"**{ATTACK}** \\input{{x}}"
 UNSEEN = ("\u202e", "\x1b", "\x07")
@@ -90,6 +90,16 @@ def usual(view, run):
 
 
 @pytest.fixture(scope="module")
+def unit():
+    """Seconds that this processor takes to sort an answer's numbers 400,000 times."""
+    numbers = np.random.default_rng(0).random(COUNT)
+    start = time.process_time()
+    for _ in range(400_000):
+        np.sort(numbers)
+    return time.process_time() - start
+
+
+@pytest.fixture(scope="module")
 def found(answers):
     """What a view finds in the answers of a case, or the error that says why it cannot be computed."""
 
@@ -129,10 +139,10 @@ def fault_of(leaf):
 
 @pytest.mark.parametrize("case", ROWS)
 @pytest.mark.parametrize("view", BY_ID)
-def test_a_view_finds_finite_numbers_or_gives_a_reason_in_seconds(view, case, found):
+def test_a_view_finds_finite_numbers_or_gives_a_reason_in_seconds(view, case, found, unit):
     start = time.process_time()
     one = found(view, case)
-    assert time.process_time() - start < MOST_SECONDS
+    assert (time.process_time() - start) / unit < MOST_UNITS
     if isinstance(one, RauqError):
         assert re.match(r"[A-Z].*\.$", str(one))
         assert case not in ("all", "many", "real", "separated")
