@@ -1,6 +1,7 @@
 """What a worker keeps of one step: the rows of the batch that were asked for, layer by layer."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,8 @@ from torch import Tensor
 from rauq_vllm.attention import Softmax, layout_of, weights
 from rauq_vllm.plan import Part
 from rauq_vllm.rows import append
+
+_MOST_NUMBERS = 2**21  # of keys that are copied at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +74,57 @@ def _by_sequence(sequences: Tensor) -> Iterator[Tensor]:
 
 
 @dataclass(eq=False)
+class Layer:
+    """One layer's capture: which of the rows' layers it is, its group, its softmax, and how its cache stores keys."""
+
+    number: int
+    group: int
+    softmax: Softmax
+    layout: str = ""
+
+    def note(self, step: "Step", query: Tensor, key: Tensor, cache: Tensor, batch: Any) -> None:
+        """Keep what the weights follow from: queries (m, H, D), keys (m, G, D) and the cache (blocks, G, B, D)."""
+        size = cache.shape[2]
+        found = step.group(self.group, batch, size)
+        if found.batches and not self.layout:
+            place = found.batches[0].places[0, 0]
+            slot = int(batch.slot_mapping[place])
+            self.layout = layout_of(cache[slot // size], key[place], slot % size)
+        step.noted.append(Noted(self, found, tuple(query[rows.places] for rows in found.batches), cache))
+
+    @property
+    def kind(self) -> Hashable:
+        """Layers of one kind can be computed together."""
+        softmax = self.softmax
+        return self.group, self.layout, softmax.scale, softmax.window, softmax.softcap, id(softmax.sinks)
+
+
+@dataclass(frozen=True, eq=False)
+class Noted:
+    """A layer of a step: the queries (S, R, H, D) of each of its batches of rows, and its key cache."""
+
+    layer: Layer
+    found: Found
+    queries: tuple[Tensor, ...]
+    cache: Tensor
+
+
+def _keys(layers: Sequence[Noted], rows: RowBatch) -> Tensor:
+    """The blocks (L * S, U, G, B, D) of the rows in each layer."""
+    places, block = rows.blocks.flatten(), layers[0].cache.shape[1:]
+    found = layers[0].cache.new_empty(len(layers), len(places), *block)
+    for noted, blocks in zip(layers, found, strict=True):
+        torch.index_select(noted.cache, 0, places, out=blocks)
+    return found.view(-1, rows.blocks.shape[1], *block)
+
+
+@dataclass(eq=False)
 class Step:
     """The rows (n, L, H, K) of one step, nan until their layer is computed; then the logits that follow from them."""
 
     parts: Sequence[Part]
     rows: np.ndarray
+    noted: list[Noted] = field(default_factory=list)
     _found: dict[int, Found] = field(default_factory=dict)
 
     def group(self, number: int, batch: Any, size: int) -> Found:
@@ -87,9 +136,32 @@ class Step:
         return self._found[number]
 
     def save(self) -> None:
-        """Append the rows to the files of their requests."""
+        """Compute the rows of the layers that were noted, and append them to the files of their requests."""
+        kinds = defaultdict(list)
+        for noted in self.noted:
+            kinds[noted.layer.kind].append(noted)
+        for layers in kinds.values():
+            for place, batch in enumerate(layers[0].found.batches):
+                self._compute(layers, place, batch)
         for part, rows in self._each():
             append(part.asked.weights, part.positions, self.rows[rows])
+
+    def _compute(self, layers: Sequence[Noted], place: int, rows: RowBatch) -> None:
+        """Compute the batch of rows at this place in all these layers: one by one, calling torch takes longer."""
+        most = max(1, _MOST_NUMBERS // (rows.blocks.numel() * layers[0].cache[0].numel()))
+        for start in range(0, len(layers), most):
+            together = layers[start : start + most]
+            found = weights(
+                torch.cat([noted.queries[place] for noted in together]),
+                _keys(together, rows),
+                rows.lengths.repeat(len(together), 1),
+                layout=together[0].layer.layout,
+                softmax=together[0].layer.softmax,
+                offsets=self.rows.shape[3],
+            )
+            numbers = np.array([noted.layer.number for noted in together])
+            shape = len(together), *rows.order.shape, *found.shape[2:]
+            self.rows[rows.order.numpy()[None], numbers[:, None, None]] = found.view(shape).numpy()
 
     def save_entropies(self, logits: Tensor) -> None:
         """Append the entropies of the logits (S, V), one row for each sequence: that of its last token."""
@@ -99,7 +171,8 @@ class Step:
         sequence_of = dict(zip(found.order.tolist(), found.sequences.tolist(), strict=True))
         last = [(part, sequence_of[rows.stop - 1]) for part, rows in self._each() if rows.stop - 1 in sequence_of]
         logprobs = logits[[sequence for _, sequence in last]].float().log_softmax(-1)
-        entropies = -(logprobs.exp() * logprobs).nan_to_num().sum(-1)  # a token ruled out has 0 * -inf
+        logprobs.clamp_(min=torch.finfo(torch.float32).min)  # a token ruled out would have 0 * -inf
+        entropies = -torch.linalg.vecdot(logprobs.exp(), logprobs)
         for (part, _), entropy in zip(last, entropies.numpy(), strict=True):
             append(part.asked.entropies, part.positions[-1:], entropy[None])
 
@@ -108,32 +181,3 @@ class Step:
         for part in self.parts:
             yield part, slice(start, start + len(part.positions))
             start += len(part.positions)
-
-
-@dataclass(eq=False)
-class Layer:
-    """One layer's capture: which of the rows' layers it is, its group, its softmax, and how its cache stores keys."""
-
-    number: int
-    group: int
-    softmax: Softmax
-    layout: str = ""
-
-    def note(self, step: Step, query: Tensor, key: Tensor, cache: Tensor, batch: Any) -> None:
-        """Compute the rows of this layer from queries (m, H, D), keys (m, G, D) and the cache (blocks, G, B, D)."""
-        size = cache.shape[2]
-        found = step.group(self.group, batch, size)
-        for rows in found.batches:
-            if not self.layout:
-                place = rows.places[0, 0]
-                slot = int(batch.slot_mapping[place])
-                self.layout = layout_of(cache[slot // size], key[place], slot % size)
-            kept = weights(
-                query[rows.places],
-                cache[rows.blocks],
-                rows.lengths,
-                layout=self.layout,
-                softmax=self.softmax,
-                offsets=step.rows.shape[3],
-            )
-            step.rows[rows.order.numpy(), self.number] = kept.numpy()

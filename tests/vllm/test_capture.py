@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from rauq_vllm import capture
 from rauq_vllm.attention import Softmax
 from rauq_vllm.capture import Layer, Step
 from rauq_vllm.plan import Asked, layers_of, part_of
@@ -16,8 +17,8 @@ from rauq_vllm.rows import append, new_folder, take
 from rauq import Settings
 from rauq.scoring.settings import window
 
-HEADS, GROUPS, WIDTH, BLOCK, LAYERS, VOCABULARY = 4, 2, 8, 4, 2, 11
-SOFTMAX = Softmax(scale=0.4)
+HEADS, GROUPS, WIDTH, BLOCK, LAYERS, VOCABULARY = 4, 2, 8, 4, 3, 11
+SOFTMAXES = (Softmax(scale=0.4), Softmax(scale=0.4, window=3))  # of the layers: the last two are computed together
 
 
 @pytest.fixture
@@ -72,16 +73,17 @@ class Engine:
             )
             for place, slot in enumerate(slots):
                 self.cache[number, slot // BLOCK, :, slot % BLOCK] = key[place]
-            Layer(number, 0, SOFTMAX).note(step, query, key, self.cache[number], batch)
+            Layer(number, 0, SOFTMAXES[min(number, 1)]).note(step, query, key, self.cache[number], batch)
 
     def row(self, sequence, position):
         """The weights (L, H, 2) of a query on its own key and the one before it."""
         found = np.full((LAYERS, HEADS, 2), np.nan, np.float32)
         for number in range(LAYERS):
             for head in range(HEADS):
-                keys = self.keys[sequence][number, : position + 1, head // (HEADS // GROUPS)]
-                weights = (keys @ self.queries[sequence][number, position, head] * SOFTMAX.scale).softmax(0)
-                found[number, head] = weights[[position, position - 1]]
+                first = max(0, position - 2) if number else 0
+                keys = self.keys[sequence][number, first : position + 1, head // (HEADS // GROUPS)]
+                weights = (keys @ self.queries[sequence][number, position, head] * SOFTMAXES[0].scale).softmax(0)
+                found[number, head] = weights[[-1, -2]]
         return found
 
 
@@ -116,7 +118,9 @@ STEPS = (
 )
 
 
-def test_every_row_is_that_of_its_request(asked):
+@pytest.mark.parametrize("most", [1, 10**6])
+def test_every_row_is_that_of_its_request(asked, monkeypatch, most):
+    monkeypatch.setattr(capture, "_MOST_NUMBERS", most)
     engine = Engine((9, 12, 5))
     for work in STEPS:
         run(engine, asked, work)
@@ -140,6 +144,7 @@ def test_a_row_at_another_position_than_expected_is_left_out(asked):
     step = step_of(engine, asked, [(0, 5, 1)])
     step.parts[0].positions[:] = 6
     engine.run(step, [(0, 5, 1)])
+    step.save()
     assert np.isnan(step.rows).all()
 
 
