@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from benchmarks.support.browser import wait_until_idle
@@ -23,6 +24,7 @@ IN_ROWS = ("answer_sets?view=further", "answer_sets?view=bins")  # choices of wh
 PATHS = tuple(dict.fromkeys((*DOCUMENTED, *EXPLAINED, *BY_KEYBOARD, *PROJECTED, *WITH_CHOICES, *IN_ROWS)))
 
 
+@pytest.mark.timeout(1200)  # it opens thirteen pages: seven minutes beside two other workers on a slow machine
 def test_of_every_page(page, server, tmp_path):
     at(page, server)
     navigation = [link.get_attribute("href") for link in page.get_by_test_id("stTopNavLink").all()]
