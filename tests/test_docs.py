@@ -15,7 +15,7 @@ import pytest
 
 from analysis.cli import main as analysis_cli
 from analysis.datasets.names import EMBEDDED_SETS, FACT_SETS
-from analysis.datasets.twelve import PAPER_SETS
+from analysis.datasets.public.twelve import PAPER_SETS
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
 from rauq import score

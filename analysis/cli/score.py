@@ -29,8 +29,8 @@ from analysis.datasets.columns import columns_of
 from analysis.datasets.example import DataSet, spread
 from analysis.datasets.names import FACT_SETS, PER_GROUP, load
 from analysis.datasets.own_files import read_file
+from analysis.datasets.public.twelve import PAPER_SETS
 from analysis.datasets.rows import correct_and_incorrect
-from analysis.datasets.twelve import PAPER_SETS
 from analysis.datasets.understood import UnclearColumns, for_two_files, known_columns
 from analysis.methods.comparison import WITHIN, Metric, groups_of
 from analysis.methods.tables import ranking_table

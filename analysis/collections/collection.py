@@ -16,8 +16,8 @@ import numpy as np
 from analysis.answer_sets.sentences import joined
 from analysis.datasets.facts.tables import FAMILIES
 from analysis.datasets.names import EMBEDDED_SETS, FACT_SETS
-from analysis.datasets.paper_set import Task as PaperTask
-from analysis.datasets.twelve import PAPER_SETS
+from analysis.datasets.public.paper_set import Task as PaperTask
+from analysis.datasets.public.twelve import PAPER_SETS
 from analysis.methods.comparison import (
     ALL,
     Group,

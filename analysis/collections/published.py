@@ -20,7 +20,7 @@ from analysis.collections.collection import (
     shared,
 )
 from analysis.collections.layouts import Column, Layout, by_data_set, by_task
-from analysis.datasets.twelve import PAPER_SETS
+from analysis.datasets.public.twelve import PAPER_SETS
 from analysis.exports.tables import Table
 from analysis.methods.comparison import Metric, name_of
 from analysis.stats import Estimate

@@ -10,11 +10,11 @@ from analysis.datasets.columns import Columns
 from analysis.datasets.example import DataSet, Example, not_empty, spread
 from analysis.datasets.facts.tables import FAMILIES as FACT_FAMILIES
 from analysis.datasets.facts.tables import Fact, facts
-from analysis.datasets.marked_sets import MARKED_SETS, load_marked_set
 from analysis.datasets.own_files import read_file
-from analysis.datasets.paper_set import load_paper_set
+from analysis.datasets.public.marked_sets import MARKED_SETS, load_marked_set
+from analysis.datasets.public.paper_set import load_paper_set
+from analysis.datasets.public.twelve import PAPER_SETS
 from analysis.datasets.rows import examples_from
-from analysis.datasets.twelve import PAPER_SETS
 from analysis.datasets.understood import known_columns
 from analysis.datasets.written_pairs import Pair, written_pairs
 from rauq.atlas import evaluation

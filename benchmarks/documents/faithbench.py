@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from analysis.datasets.example import Example, Span
-from analysis.datasets.marked_sets import MARKED_SETS, load_marked_set
+from analysis.datasets.public.marked_sets import MARKED_SETS, load_marked_set
 from analysis.evidence.record import Record
 from benchmarks.documents.beyond import CONTROLS, with_controls
 from benchmarks.documents.ranking import BEST_HEAD, MEAN_SHARE, OWN, UNKNOWN, documents_of, interval

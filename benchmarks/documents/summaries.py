@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Literal, get_args
 
 from analysis.datasets.facts.tables import Fact, facts
-from analysis.datasets.marked_sets import SUMMARISE
+from analysis.datasets.public.marked_sets import SUMMARISE
 from analysis.datasets.written_pairs import written
 
 Replacement = Literal["by a name of the document", "by a name that is not in the document"]

@@ -11,8 +11,8 @@ import streamlit as st
 from analysis.datasets.example import DataSet, Example, Rejected
 from analysis.datasets.names import EMBEDDED_SETS, FACT_FORMS, FACT_SETS, PLAIN, embedded_set, fact_set, load
 from analysis.datasets.own_files import ENDINGS, LARGEST_UPLOAD
+from analysis.datasets.public.twelve import PAPER_SETS
 from analysis.datasets.table import Table
-from analysis.datasets.twelve import PAPER_SETS
 from analysis.exports.csv_text import csv_table
 from pages.ui.host import hosting, models, uploads
 from pages.ui.host.hosting import ModelChoice

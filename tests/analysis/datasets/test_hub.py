@@ -8,8 +8,8 @@ import datasets
 import huggingface_hub
 import pytest
 
-from analysis.datasets.paper_set import load_paper_set, raw_rows
-from analysis.datasets.twelve import PAPER_SETS
+from analysis.datasets.public.paper_set import load_paper_set, raw_rows
+from analysis.datasets.public.twelve import PAPER_SETS
 from rauq.errors import DataSetNotFound
 from tests.analysis.datasets.raw_data import COUNT, ROWS, split_of
 from tests.local_hub import serving, use_address, use_cache

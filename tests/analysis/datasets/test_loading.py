@@ -5,8 +5,8 @@ import re
 import pytest
 from datasets import Dataset, DatasetDict
 
-from analysis.datasets.paper_set import PromptOptions, load_paper_set
-from analysis.datasets.twelve import PAPER_SETS
+from analysis.datasets.public.paper_set import PromptOptions, load_paper_set
+from analysis.datasets.public.twelve import PAPER_SETS
 from rauq.errors import DataSetNotFound, InvalidInput
 from tests.analysis.datasets.raw_data import COUNT, ROWS, copy_of, split_of
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from analysis.datasets.marked_sets import MARKED_SETS, load_marked_set
 from analysis.datasets.names import load
+from analysis.datasets.public.marked_sets import MARKED_SETS, load_marked_set
 from rauq.errors import DataSetNotFound, InvalidInput
 
 ANSWER = "🦀 It has four legs, and five eyes."

@@ -5,7 +5,7 @@ import pytest
 from analysis.datasets.columns import Columns
 from analysis.datasets.facts.tables import FAMILIES
 from analysis.datasets.names import EMBEDDED_SETS, FACT_SETS, load
-from analysis.datasets.twelve import PAPER_SETS
+from analysis.datasets.public.twelve import PAPER_SETS
 from rauq.errors import DataSetNotFound, InvalidInput
 from tests.analysis.datasets.raw_data import copy_of
 

@@ -8,8 +8,8 @@ import huggingface_hub
 import pytest
 from datasets import Dataset
 
-from analysis.datasets.paper_set import raw_rows
-from analysis.datasets.twelve import PAPER_SETS
+from analysis.datasets.public.paper_set import raw_rows
+from analysis.datasets.public.twelve import PAPER_SETS
 from rauq.errors import DataSetNotFound, InvalidInput, MissingPackage
 from tests.analysis.datasets.raw_data import COUNT, ROWS, copy_of, split_of
 from tests.retries import refuse_retries

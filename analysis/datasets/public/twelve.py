@@ -6,7 +6,7 @@ from functools import partial
 from types import MappingProxyType
 
 from analysis.datasets.example import Example
-from analysis.datasets.paper_set import (
+from analysis.datasets.public.paper_set import (
     Form,
     PaperSet,
     PromptOptions,

@@ -1,0 +1,1 @@
+"""Public data sets: the paper's twelve, and answers whose errors people marked."""
