@@ -13,7 +13,7 @@ from rauq_vllm.attention import Softmax, layout_of, weights
 from rauq_vllm.plan import Part
 from rauq_vllm.rows import append
 
-_MOST_NUMBERS = 2**21  # of keys that are copied at a time
+_MOST_NUMBERS = 2**21  # of the key caches, copied at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class Layer:
             place = found.batches[0].places[0, 0]
             slot = int(batch.slot_mapping[place])
             self.layout = layout_of(cache[slot // size], key[place], slot % size)
-        step.noted.append(Noted(self, found, tuple(query[rows.places] for rows in found.batches), cache))
+        step.inputs.append(LayerInputs(self, found, tuple(query[rows.places] for rows in found.batches), cache))
 
     @property
     def kind(self) -> Hashable:
@@ -100,8 +100,8 @@ class Layer:
 
 
 @dataclass(frozen=True, eq=False)
-class Noted:
-    """A layer of a step: the queries (S, R, H, D) of each of its batches of rows, and its key cache."""
+class LayerInputs:
+    """What the weights of a layer follow from: the queries (S, R, H, D) of each batch of rows, and the key cache."""
 
     layer: Layer
     found: Found
@@ -109,12 +109,12 @@ class Noted:
     cache: Tensor
 
 
-def _keys(layers: Sequence[Noted], rows: RowBatch) -> Tensor:
+def _keys(layers: Sequence[LayerInputs], rows: RowBatch) -> Tensor:
     """The blocks (L * S, U, G, B, D) of the rows in each layer."""
     places, block = rows.blocks.flatten(), layers[0].cache.shape[1:]
     found = layers[0].cache.new_empty(len(layers), len(places), *block)
-    for noted, blocks in zip(layers, found, strict=True):
-        torch.index_select(noted.cache, 0, places, out=blocks)
+    for one, blocks in zip(layers, found, strict=True):
+        torch.index_select(one.cache, 0, places, out=blocks)
     return found.view(-1, rows.blocks.shape[1], *block)
 
 
@@ -124,7 +124,7 @@ class Step:
 
     parts: Sequence[Part]
     rows: np.ndarray
-    noted: list[Noted] = field(default_factory=list)
+    inputs: list[LayerInputs] = field(default_factory=list)
     _found: dict[int, Found] = field(default_factory=dict)
 
     def group(self, number: int, batch: Any, size: int) -> Found:
@@ -136,30 +136,30 @@ class Step:
         return self._found[number]
 
     def save(self) -> None:
-        """Compute the rows of the layers that were noted, and append them to the files of their requests."""
+        """Compute the rows of all layers, and append them to the files of their requests."""
         kinds = defaultdict(list)
-        for noted in self.noted:
-            kinds[noted.layer.kind].append(noted)
+        for one in self.inputs:
+            kinds[one.layer.kind].append(one)
         for layers in kinds.values():
             for place, batch in enumerate(layers[0].found.batches):
                 self._compute(layers, place, batch)
         for part, rows in self._each():
             append(part.asked.weights, part.positions, self.rows[rows])
 
-    def _compute(self, layers: Sequence[Noted], place: int, rows: RowBatch) -> None:
-        """Compute the batch of rows at this place in all these layers: one by one, calling torch takes longer."""
+    def _compute(self, layers: Sequence[LayerInputs], place: int, rows: RowBatch) -> None:
+        """Compute one batch of rows in layers of one kind, several at a time: a call for each layer takes longer."""
         most = max(1, _MOST_NUMBERS // (rows.blocks.numel() * layers[0].cache[0].numel()))
         for start in range(0, len(layers), most):
             together = layers[start : start + most]
             found = weights(
-                torch.cat([noted.queries[place] for noted in together]),
+                torch.cat([one.queries[place] for one in together]),
                 _keys(together, rows),
                 rows.lengths.repeat(len(together), 1),
                 layout=together[0].layer.layout,
                 softmax=together[0].layer.softmax,
                 offsets=self.rows.shape[3],
             )
-            numbers = np.array([noted.layer.number for noted in together])
+            numbers = np.array([one.layer.number for one in together])
             shape = len(together), *rows.order.shape, *found.shape[2:]
             self.rows[rows.order.numpy()[None], numbers[:, None, None]] = found.view(shape).numpy()
 
