@@ -107,6 +107,15 @@ def test_keys_work_after_the_button_that_hides_itself(opened):
     expect(opened.locator(".token[aria-pressed=true]")).to_have_count(1)
 
 
+def test_a_cell_stays_under_the_pointer_when_the_sentence_above_takes_another_line(opened):
+    canvas, sentence = opened.locator("canvas.layer-head"), opened.locator(".finding p")
+    lines = sentence.bounding_box()["height"]
+    click_cell(opened, 0, 3)
+    before = canvas.bounding_box()
+    opened.wait_for_function("([p, lines]) => p.offsetHeight > lines", arg=[sentence.element_handle(), lines])
+    assert canvas.bounding_box() == before
+
+
 def test_every_view_selects_and_all_follow(opened):
     click_cell(opened, 0, 3)
     expect_selected(opened, 0, 3)
