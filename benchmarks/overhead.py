@@ -23,7 +23,7 @@ from analysis.runs.answering import Evaluation
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import Run, open_run
 from analysis.runs.timings import Timing, add_timings, costs
-from analysis.runs.work import evaluation_of
+from analysis.runs.work import ready
 from benchmarks.support.paired import Ratio, cpu_seconds, one_turn, ratio
 from benchmarks.support.recording import at_most, measured, tell
 from rauq import LanguageModel
@@ -48,7 +48,7 @@ def measure(*, keep: bool = False) -> Record:
     folder = bundled_folder()
     run = open_run(folder)
     tell(f"{PAIRS} prompts of {folder}")
-    taken = _in_turn(evaluation_of(run.manifest), _spread(run.examples, PAIRS))
+    taken = _in_turn(ready(run.manifest).evaluation, _spread(run.examples, PAIRS))
     if keep:
         add_timings(folder, None, _timings(taken))
     return _record(run, taken)

@@ -18,6 +18,7 @@ _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
 EngineName = Literal["transformers", "llama.cpp"]
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 TRANSFORMERS, LLAMA = ENGINES
+VLLM = "vllm"  # which runs as a server of its own
 FLOATS = ("F32", "F16", "BF16")  # GGUF's names of what is not quantised
 _UNSEEN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"}
 _JOINERS = {"\u200c", "\u200d"}  # Persian, Indic scripts and emoji are written with them

@@ -54,7 +54,7 @@ from analysis.stores import Workspace, is_store, workspace
 from rauq.checkpoints.names import whole_name
 from rauq.cli.commands import model_options, stop_texts
 from rauq.errors import InvalidInput
-from rauq.labels import number, running, size
+from rauq.labels import VLLM, number, running, size
 from rauq.layout import is_hosted
 from rauq.trace.trace import Kind
 
@@ -210,6 +210,7 @@ _ASKED = (
 )
 _JUDGES = ("nli", "similarity", "tagger")
 _HOW = ("methods", "samples", *_JUDGES, "idf", "quality", "weights", "layers", "offsets", "keep", "threads")
+_ELSEWHERE = ("on", "revision", "device", "device_map", "dtype", "engine", "threads")  # what does not go with a server
 _MOST_REJECTED = 5
 
 
@@ -281,7 +282,9 @@ def _workspace(place: Path | str) -> AbstractContextManager[Workspace]:
 
 
 def _source(options: argparse.Namespace, own: Own) -> Source:
-    """Where the answers are computed: in this process, or on Ray."""
+    """Where the answers are computed: in this process, on Ray, or by a vLLM server."""
+    if options.endpoint is not None:
+        return _by_server(options)
     if options.on is None:
         return answered_here
 
@@ -294,6 +297,20 @@ def _source(options: argparse.Namespace, own: Own) -> Source:
         message = f"Methods of your own are computed in this process only: leave out --on or {own.methods[0].id}."
         raise InvalidInput(message)
     return ray_source(options.on, models_per_gpu=options.models_per_gpu)
+
+
+def _by_server(options: argparse.Namespace) -> Source:
+    from analysis.on_vllm import vllm_source
+
+    if is_hosted():
+        message = "A host asks no other servers: leave --endpoint out."
+        raise InvalidInput(message)
+    if given := [name for name in _ELSEWHERE if getattr(options, name) is not None]:
+        message = (
+            f"A server decides this itself, or another one: leave out --{given[0].replace('_', '-')} or --endpoint."
+        )
+        raise InvalidInput(message)
+    return vllm_source(options.endpoint)
 
 
 def _prepare(options: argparse.Namespace, space: Workspace, own: Own, console: Console) -> None:
@@ -312,7 +329,7 @@ def _prepare(options: argparse.Namespace, space: Workspace, own: Own, console: C
 
 
 def _prepare_new(options: argparse.Namespace, space: Workspace, own: Own, console: Console) -> None:
-    model = whole_name(options.model or "atlas")
+    model, how = _model(options)
     ids = {note.module: note.id for note in own.notes}
     words, files = _with_detectors([ids.get(word, word) for word in words_of(options.methods)])
     given = (*ids.values(), *(file.method for file in files))
@@ -322,7 +339,7 @@ def _prepare_new(options: argparse.Namespace, space: Workspace, own: Own, consol
         data,
         model=model,
         revision=options.revision,
-        **model_options(options),
+        **how,
         quality=options.quality,
         weights=str(options.weights.resolve()) if options.weights else None,
         batch_size=options.batch_size,
@@ -344,6 +361,23 @@ def _prepare_new(options: argparse.Namespace, space: Workspace, own: Own, consol
     _print_size(data, request, console)
 
 
+def _model(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    """The name of the model, and how it is loaded; a server is asked for its name, and that of a chat is the default.
+
+    Raises:
+        RauqError: the server cannot be used.
+    """
+    how = model_options(options)
+    if options.endpoint is None:
+        return whole_name(options.model or "atlas"), how
+
+    from rauq.model.served import served_model
+
+    options.kind = how["kind"] or "instruct"
+    lm = served_model(options.endpoint, name=options.model, kind=options.kind)
+    return lm.name, how | {"kind": lm.kind, "engine": VLLM}
+
+
 def _with_detectors(words: Sequence[str]) -> tuple[list[str], tuple[DetectorFile, ...]]:
     """The ids of methods, and the files of those that are given as ID=FILE."""
     files = detector_files([word for word in words if "=" in word])
@@ -363,7 +397,7 @@ def _names(text: str | None) -> tuple[str, ...] | None:
 
 def _print_size(data: DataSet, request: Request, console: Console) -> None:
     """Say what the run takes on disk at most, where more is stored than by default."""
-    if not request.keep and request.offsets == FEWEST_OFFSETS:
+    if request.engine == VLLM or (not request.keep and request.offsets == FEWEST_OFFSETS):
         return
 
     from rauq.checkpoints.model_info import inspect_model

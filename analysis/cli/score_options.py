@@ -76,6 +76,12 @@ def add_score_options(score: argparse.ArgumentParser) -> None:
     )
     how.add_argument("--on", metavar="ADDRESS", help="answer on Ray: ray for this machine, or ray://HOST:PORT")
     how.add_argument(
+        "--endpoint",
+        metavar="URL",
+        help="answer by a vLLM server with the plugin rauq-vllm, such as http://127.0.0.1:8000; --model then names one "
+        "of its models, and may be left out where there is one",
+    )
+    how.add_argument(
         "--models-per-gpu", type=int, default=1, metavar="N", help="with --on: models that share a GPU; default 1"
     )
     how.add_argument(

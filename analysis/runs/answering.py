@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from rauq.arguments import Cancel
     from rauq.errors import Failure
     from rauq.model.language_model import LanguageModel
+    from rauq.model.served import ServedModel
 
 _ROWS = 64  # samples that are drawn at once, of however many prompts
 
@@ -68,7 +69,7 @@ class Evaluated:
 class Evaluation:
     """How answers are evaluated: by which model, for which request, with which judges and methods of the user's own."""
 
-    lm: "LanguageModel"
+    lm: "LanguageModel | ServedModel"
     request: Request
     judges: Judges
     own: Own = NOTHING_OWN

@@ -34,7 +34,8 @@ from analysis.runs.methods import (
 from analysis.runs.own import changed, check_unseen
 from rauq.checkpoints.kinds import AUTO
 from rauq.errors import InvalidInput, RunError
-from rauq.labels import LLAMA
+from rauq.labels import LLAMA, VLLM
+from rauq.methods.table import METHODS
 from rauq.trace.extras import EXTRAS, OF_EVERY_ENGINE
 from rauq.trace.file import MOST_ANSWER_TOKENS, MOST_BANDS
 
@@ -60,6 +61,7 @@ def request_for(data: DataSet, *, model: str, **changes: Any) -> Request:  # noq
     )
     request = replace(meant, **{name: value for name, value in changes.items() if value is not None})
     _check(request)
+    _check_unanswered(data, request)
     check_unseen(request.detectors, [example.asked for example in data.examples])
     request = replace(request, idf=request.idf or own_idf(request))
     batches = max(1, round(request.shard_size / request.batch_size))
@@ -141,6 +143,12 @@ def _check_kept(request: Request) -> None:
     if unknown or len(set(request.keep)) < len(request.keep):
         message = f"Got {', '.join(request.keep)} to keep; give some of {', '.join(EXTRAS)}, each once."
         raise InvalidInput(message)
+    if request.engine == VLLM and (beyond := _beyond_a_server(request)):
+        message = (
+            f"{', '.join(beyond)} cannot be had of a vLLM server, which returns probabilities and the attention on "
+            "preceding tokens. Leave it out."
+        )
+        raise InvalidInput(message)
     states = [name for name in request.keep if name not in OF_EVERY_ENGINE]
     if states and request.engine == LLAMA:
         message = (
@@ -151,6 +159,22 @@ def _check_kept(request: Request) -> None:
     if "focus" in request.keep and "idf" not in named_in(request):
         message = f"The extra focus needs {FROM_ELSEWHERE['idf'][0]}. Add {FROM_ELSEWHERE['idf'][1]}, or leave it out."
         raise InvalidInput(message)
+
+
+def _check_unanswered(data: DataSet, request: Request) -> None:
+    """Refuse answers that are there, where a server would have to read them."""
+    if request.engine == VLLM and any(example.answer is not None for example in data.examples):
+        message = (
+            f"{data.name} has answers, which a vLLM server cannot read. Give prompts alone, or load the model here."
+        )
+        raise InvalidInput(message)
+
+
+def _beyond_a_server(request: Request) -> list[str]:
+    """What a request asks for that needs more of the model than its answers: extras, and methods that look into it."""
+    rows = [METHODS[name] for name in request.known_methods if name in METHODS]
+    looking = [row.id for row in rows if row.extras or row.sample_extras or "p_true" in row.needs]
+    return [*request.keep, *looking]
 
 
 def _check_revision(request: Request) -> None:

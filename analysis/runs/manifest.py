@@ -49,8 +49,8 @@ class Request:
 
     `model`: atlas, a hub id or a folder. `revision`: its branch, tag or commit on the hub, or a GGUF file's sha256;
     None is main, or the file as it is. `device_map`: auto for a model larger than a device. `engine`: what runs the
-    model; None: as `load_model` chooses, which the run then keeps to. `data`: name of the data
-    set, `data_sha256` its fingerprint. `quality`: id of the measure, `weights`: the folder of its model, if it has one.
+    model, vllm for that of a server; None: as `load_model` chooses, which the run then keeps to. `data`: name of the
+    data set, `data_sha256` its fingerprint. `quality`: id of the measure, `weights`: the folder of its model, if it has one.
     `stored_layers`: whose attention is kept token by token. Shards hold `shard_size` examples each, by their number;
     batches do not cross shards. `methods`: ids of `rauq.METHODS`, or of one that another version has; those that
     compare samples are given `samples` of them, drawn by `seed`. `own_methods`: those of them that are the user's own;
@@ -72,7 +72,7 @@ class Request:
     device: str = "auto"
     device_map: Literal["auto"] | None = None
     dtype: str = "auto"
-    engine: EngineName | None = None
+    engine: EngineName | Literal["vllm"] | None = None
     max_new_tokens: Annotated[int, Field(ge=1, le=MOST_ANSWER_TOKENS)] = 128
     stop: tuple[str, ...] | None = None
     chat: bool | None = None
@@ -144,11 +144,11 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Started:
-    """A model as it was loaded, the packages that it was loaded with, and the machine that it computes on."""
+    """A model as it was loaded, the packages that it was loaded with, and the machine that it computes on, if known."""
 
     answerer: Answerer
     packages: tuple[tuple[str, str], ...]
-    machine: Machine
+    machine: Machine | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,7 +243,7 @@ def with_started(folder: Path, manifest: Manifest, started: Started, *, mixed: b
             "Resume it with the same, or score into a new folder."
         )
         raise RunError(message)
-    elif manifest.machine not in (None, started.machine):
+    elif manifest.machine is not None and started.machine not in (None, manifest.machine):
         if not mixed:
             differences = _differences(vars(manifest.machine), vars(started.machine))
             message = (

@@ -1,7 +1,7 @@
 """Work on a run, shard by shard: load what answers it, write what was answered. Killed at any time, it can resume."""
 
 import re
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,8 +34,9 @@ from analysis.runs.methods import check_known_methods
 from analysis.runs.own import NOTHING_OWN, Own, check_given, load_detectors
 from analysis.runs.timings import Timing, add_timings
 from rauq.checkpoints.named import place_of
-from rauq.errors import RauqError, RunError
-from rauq.labels import ENGINES, TRANSFORMERS
+from rauq.errors import InvalidInput, RauqError, RunError
+from rauq.labels import ENGINES, TRANSFORMERS, VLLM
+from rauq.methods.pair_scorers.judges import Judges
 from rauq.trace.extras import OF_EVERY_ENGINE
 
 if TYPE_CHECKING:
@@ -50,8 +51,12 @@ def load_for(request: Request) -> "LanguageModel":
     """Load the model that a run asks for, with transformers where only that gives what the run keeps.
 
     Raises:
-        ModelNotFound, UnsupportedModel, OutOfMemory, InvalidInput: as `rauq.load_model`.
+        ModelNotFound, UnsupportedModel, OutOfMemory, InvalidInput: as `rauq.load_model`; or a server runs the model.
     """
+    if request.engine == VLLM:
+        message = f"{request.model} is run by a vLLM server. Give its address: --endpoint http://HOST:PORT."
+        raise InvalidInput(message)
+
     from rauq.model.loading import load_model
 
     usual = TRANSFORMERS if set(request.keep) - set(OF_EVERY_ENGINE) else None
@@ -78,12 +83,10 @@ def as_started(manifest: Manifest) -> Request:
     A branch may have moved since, and another engine may be the usual one now.
     """
     request, answerer = manifest.request, manifest.answerer
-    engine = next((name for name in ENGINES if answerer and answerer.engine.startswith(name)), TRANSFORMERS)
-    return replace(
-        request,
-        revision=started_commit(manifest) or request.revision,
-        engine=engine if answerer else request.engine,
-    )
+    if answerer is None or request.engine == VLLM:
+        return request
+    engine = next((name for name in ENGINES if answerer.engine.startswith(name)), TRANSFORMERS)
+    return replace(request, revision=started_commit(manifest) or request.revision, engine=engine)
 
 
 def started(lm: "LanguageModel", request: Request) -> Started:
@@ -157,17 +160,32 @@ class Ready:
 
 
 def ready(manifest: Manifest, own: Own = NOTHING_OWN) -> Ready:
-    """Load what answers a run; the judge of quality comes first, since a missing file is reported at once.
+    """Load what answers a run; judges come first, since a missing file is reported at once.
+
+    The model judges its own answers in P(True).
 
     Raises:
         RauqError: the model or a judge cannot be loaded, or the model has no such extras as the run keeps.
     """
+    from rauq.model.p_true import p_true_judge
+
     request = manifest.request
+    judge, judges = quality_judge(request, own), other_judges(request)  # smaller than the model, as a rule
+    lm = load_for(as_started(manifest))
+    lm.check_extras(request.keep)  # before the run belongs to this model
+    judges = replace(judges, p_true=p_true_judge(lm, chat=request.chat))
+    evaluation = Evaluation(lm=lm, request=request, judges=judges, own=own)
+    return Ready(manifest=manifest, evaluation=evaluation, judge=judge, started=started(lm, request))
+
+
+def quality_judge(request: Request, own: Own) -> Judge:
+    """The judge of quality that a run asks for, loaded.
+
+    Raises:
+        RauqError: it cannot be loaded.
+    """
     weights = Path(request.weights) if request.weights else None
-    judge = load_judge(request.quality, weights=weights, function=own.quality)
-    evaluation = evaluation_of(manifest, own)
-    evaluation.lm.check_extras(request.keep)  # before the run belongs to this model
-    return Ready(manifest=manifest, evaluation=evaluation, judge=judge, started=started(evaluation.lm, request))
+    return load_judge(request.quality, weights=weights, function=own.quality)
 
 
 def made(
@@ -201,14 +219,18 @@ def answered_here(undone: Undone) -> Generator[Made | None, None, None]:
 
     before = use_threads(undone.manifest.threads)
     try:
-        loaded = ready(undone.manifest, undone.own)
-        machine = undone.accept(loaded.started)
-        for shard in undone.shards:
-            numbers = undone.manifest.numbers(shard)
-            examples = undone.examples[numbers.start : numbers.stop]
-            yield made(loaded, shard, examples, machine=machine, cancel=undone.cancel, on_done=undone.on_done)
+        yield from answered_by(ready(undone.manifest, undone.own), undone)
     finally:
         use_threads(before)
+
+
+def answered_by(loaded: Ready, undone: Undone) -> Iterator[Made | None]:
+    """The shards that one model answers, one after the other."""
+    machine = undone.accept(loaded.started)
+    for shard in undone.shards:
+        numbers = undone.manifest.numbers(shard)
+        examples = undone.examples[numbers.start : numbers.stop]
+        yield made(loaded, shard, examples, machine=machine, cancel=undone.cancel, on_done=undone.on_done)
 
 
 def work(
@@ -316,18 +338,13 @@ def _still_open(job: Job, manifest: Manifest) -> list[int]:
     return still_open
 
 
-def evaluation_of(manifest: Manifest, own: Own = NOTHING_OWN) -> Evaluation:
-    """The model and the judges of a run, loaded; the model judges its own answers in P(True).
+def other_judges(request: Request) -> Judges:
+    """The judges of a run that are not its own model, loaded.
 
-    The other judges come first: they are smaller than the model, as a rule, and may be missing.
+    Raises:
+        RauqError: one of them cannot be loaded.
     """
     from rauq.methods.pair_scorers.loading import load_judges
-    from rauq.model.p_true import p_true_judge
 
-    request = manifest.request
-    judges = load_judges(
-        nli=request.nli, similarity=request.similarity, tagger=request.tagger, idf=request.idf, device=request.device
-    )
-    lm = load_for(as_started(manifest))
-    judges = replace(judges, p_true=p_true_judge(lm, chat=request.chat), detectors=load_detectors(request.detectors))
-    return Evaluation(lm=lm, request=request, judges=judges, own=own)
+    names = {name: getattr(request, name) for name in ("nli", "similarity", "tagger", "idf", "device")}
+    return replace(load_judges(**names), detectors=load_detectors(request.detectors))

@@ -340,7 +340,7 @@ def limits_of(
     Raises:
         InvalidInput: no whole number of tokens, or an unusable stop string.
     """
-    strings = _stop_strings(stop, model.kind)
+    strings = stop_strings(stop, model.kind)
     return Limits(max_new_tokens=max_new_tokens, stop=strings, last_row=last_row, cancel=cancel)
 
 
@@ -392,7 +392,7 @@ def _encode(
     )
 
 
-def _stop_strings(given: str | Sequence[str] | None, kind: Kind) -> tuple[str, ...]:
+def stop_strings(given: str | Sequence[str] | None, kind: Kind) -> tuple[str, ...]:
     """The strings that were given, or those of this kind of model: newline for base, none for instruct."""
     if given is None:
         return ("\n",) if kind == "base" else ()

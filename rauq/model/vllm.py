@@ -7,12 +7,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from rauq.errors import InvalidInput, NotCaptured
-from rauq.trace.messages import Message, messages_of
+from rauq.trace.messages import Message, PromptForm, messages_of
 from rauq.trace.thinking import PROMPT_TOKENS, thinking_span
 from rauq.trace.trace import Alternative, Kind, StopReason, Trace
 
 SCHEMA = 1  # of what rauq-vllm returns
-REQUEST = {
+REQUEST: Mapping[str, Any] = {
     "logprobs": True,
     "top_logprobs": 10,
     "return_token_ids": True,
@@ -20,9 +20,18 @@ REQUEST = {
     "kv_transfer_params": {"rauq": True},
 }
 """What the body of a chat completion needs besides its messages, for `from_vllm`."""
+_OF_MESSAGES = ("top_logprobs", "return_prompt_text")  # what the body of a completion has no place for
 
 _MALFORMED = (KeyError, TypeError, IndexError, AttributeError, ValueError, StopIteration)
 _ENDS: Mapping[str, StopReason] = {"length": "length", "abort": "cancelled"}
+
+
+def request_for(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The body of a request for attention: of a chat completion, or of a completion where it has a prompt."""
+    if "prompt" not in body:
+        return {**body, **REQUEST}
+    asked = {name: value for name, value in REQUEST.items() if name not in _OF_MESSAGES}
+    return {**body, **asked, "logprobs": REQUEST["top_logprobs"]}
 
 
 class _Dumps(Protocol):
@@ -35,14 +44,16 @@ def from_vllm(
     response: Mapping[str, Any] | _Dumps | Sequence[Mapping[str, Any] | _Dumps],
     *,
     messages: Sequence[Message | Mapping[str, Any]] = (),
+    prompt: str = "",
     kind: Kind = "instruct",
 ) -> Trace:
-    """The trace of a chat completion of a vLLM server that has the plugin rauq-vllm, for a request with `REQUEST`.
+    """The trace of an answer of a vLLM server that has the plugin rauq-vllm, for a request with `REQUEST`.
 
-    `response` is the JSON, or the object of the package openai; for a stream, the list of its chunks, of a server with
-    the plugin's middleware. `messages`: what was sent; without them, the prompt is the text that the server made of
-    them. The last row of attention is nan, since vLLM does not compute the query of the last token. Alternatives other
-    than the token itself have the id -1.
+    `response` is the JSON of a chat completion, or the object of the package openai; for a stream, the list of its
+    chunks, of a server with the plugin's middleware. `messages`: what was sent; without them, the prompt is the text
+    that the server made of them. A completion continues a `prompt`; the body of its request is
+    `rauq.model.vllm.request_for({"prompt": prompt})`. The last row of attention is nan, since vLLM does not compute the
+    query of the last token. Alternatives other than the token itself have the id -1.
 
     Raises:
         InvalidInput: the response has several choices, is a stream without its end, or lacks what `REQUEST` asks for.
@@ -61,7 +72,8 @@ def from_vllm(
     said = messages_of(messages) if messages else ()
     try:
         parts = [_dumped(part) for part in (response if isinstance(response, Sequence) else [response])]
-        return _trace(_joined(parts) if isinstance(response, Sequence) else parts[0], said, kind)
+        given = _joined(parts) if isinstance(response, Sequence) else parts[0]
+        return _trace(as_chat(given, prompt), said, kind)
     except InvalidInput:
         raise
     except _MALFORMED as error:
@@ -93,6 +105,56 @@ def _joined(chunks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return {**chunks[0], "choices": [whole], "kv_transfer_params": {"rauq": last["delta"]["rauq"]}}
 
 
+def as_chat(given: Mapping[str, Any], prompt: str = "") -> Mapping[str, Any]:
+    """A completion of a `prompt` in the shape of a chat completion; a chat completion stays as it is."""
+    if "text" not in given["choices"][0]:
+        return given
+    ids, choices = given["choices"][0]["prompt_token_ids"], list(map(_choice_as_chat, given["choices"]))
+    return {**given, "choices": choices, "prompt_token_ids": ids, "prompt_text": prompt, "is_completion": True}
+
+
+def continued(responses: Sequence[Mapping[str, Any]], *, count: int, stopped: bool) -> Mapping[str, Any]:
+    """One response of several whose prompts are the first one's with the answer so far, each in the shape of a chat's.
+
+    It has the first `count` tokens; `stopped`: whether a stop string is why there are no more.
+    """
+    choices, found = [given["choices"][0] for given in responses], [_found(given) for given in responses]
+    rows = np.concatenate([_rows(each) for each in found], axis=2)[:, :, :count]
+    choice = {
+        **choices[-1],
+        "token_ids": [token for each in choices for token in each["token_ids"]][:count],
+        "logprobs": {"content": [row for each in choices for row in each["logprobs"]["content"]][:count]},
+    }
+    choice |= {"stop_reason": "", "finish_reason": "stop"} if stopped else {}
+    band = {"shape": list(rows.shape), "attention": base64.b64encode(rows.astype("<f4").tobytes()).decode()}
+    band["entropies"] = [entropy for each in found for entropy in each["entropies"]][:count]
+    return {**responses[0], "choices": [choice], "kv_transfer_params": {"rauq": {**found[0], **band}}}
+
+
+def _choice_as_chat(choice: Mapping[str, Any]) -> Mapping[str, Any]:
+    said = choice["logprobs"]
+    rows = [
+        {"token": token, "logprob": logprob, "bytes": token.encode(), "top_logprobs": _as_list(others)}
+        for token, logprob, others in zip(said["tokens"], said["token_logprobs"], said["top_logprobs"], strict=True)
+    ]
+    return {name: value for name, value in choice.items() if name != "text"} | {"logprobs": {"content": rows}}
+
+
+def _as_list(alternatives: Mapping[str, float] | None) -> list[dict[str, Any]]:
+    ranked = sorted((alternatives or {}).items(), key=lambda entry: -entry[1])
+    return [{"token": token, "logprob": logprob} for token, logprob in ranked[: REQUEST["top_logprobs"]]]
+
+
+def last_row_of(response: Mapping[str, Any]) -> np.ndarray:
+    """The weights (L, H, K) of the query of the last prompt token, of a completion for a request with `request_for`.
+
+    Raises:
+        InvalidInput: the response lacks them.
+        NotCaptured: the server lost them.
+    """
+    return from_vllm(response).attention[:, :, 0]
+
+
 def _trace(given: Mapping[str, Any], messages: tuple[Message, ...], kind: Kind) -> Trace:
     if len(given["choices"]) != 1:
         message = f"This response has {len(given['choices'])} choices, and the attention of one. Ask with n=1."
@@ -103,7 +165,7 @@ def _trace(given: Mapping[str, Any], messages: tuple[Message, ...], kind: Kind) 
     ended = _stop_reason(choice)
     return Trace(
         prompt=messages[-1].content if messages else given["prompt_text"],
-        prompt_form="messages" if messages else "templated",
+        prompt_form=_form(given, messages),
         messages=messages,
         model=given["model"],
         revision=found["revision"],
@@ -111,7 +173,7 @@ def _trace(given: Mapping[str, Any], messages: tuple[Message, ...], kind: Kind) 
         quantisation=found["quantisation"],
         engine=found["engine"],
         kind=kind,
-        chat_applied=True,
+        chat_applied="is_completion" not in given,
         stop_reason=ended,
         layers=tuple(found["layers"]),
         num_layers=found["num_layers"],
@@ -126,6 +188,12 @@ def _trace(given: Mapping[str, Any], messages: tuple[Message, ...], kind: Kind) 
         attention=_attention(found, len(ids)),
         thinking=thinking_span([given.get("prompt_text", "")[-PROMPT_TOKENS:].encode()], pieces),
     )
+
+
+def _form(given: Mapping[str, Any], messages: tuple[Message, ...]) -> PromptForm:
+    if "is_completion" in given:
+        return "text"
+    return "messages" if messages else "templated"
 
 
 def _found(given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -175,9 +243,14 @@ def _entropies(found: Mapping[str, Any], num_tokens: int) -> np.ndarray:
 
 def _attention(found: Mapping[str, Any], num_tokens: int) -> np.ndarray:
     """The rows (L, H, N + 1, K), the last of them nan."""
-    rows = np.frombuffer(base64.b64decode(found["attention"]), "<f4").reshape(found["shape"])
+    rows = _rows(found)
     _check_rows("attention", np.isnan(rows[..., 0]).any(axis=(0, 1)), num_tokens)
     return np.concatenate([rows, np.full_like(rows[:, :, :1], np.nan)], axis=2)
+
+
+def _rows(found: Mapping[str, Any]) -> np.ndarray:
+    """The rows (L, H, N, K) as the server returned them."""
+    return np.frombuffer(base64.b64decode(found["attention"]), "<f4").reshape(found["shape"])
 
 
 def _check_rows(what: str, is_lost: Any, num_tokens: int) -> None:

@@ -1,0 +1,385 @@
+"""A model that a vLLM server with the plugin rauq-vllm runs: it answers prompts, and the answers become traces."""
+
+import http.client
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeVar, Unpack
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+import numpy as np
+
+from rauq.arguments import Cancel, Sampling, check_unicode
+from rauq.checkpoints.kinds import check_kind
+from rauq.errors import EngineStopped, Failure, InvalidInput, ModelNotFound, RauqError, UnsupportedModel
+from rauq.model.batches import in_batches
+from rauq.model.context import Limits, PromptLike, stop_strings
+from rauq.model.options import AnswerOptions, CaptureOptions, LimitOptions, PromptOptions, parts
+from rauq.model.vllm import as_chat, continued, from_vllm, last_row_of, request_for
+from rauq.trace.messages import Message, checked_options, is_conversation, messages_of
+from rauq.trace.trace import NUM_BANDS, Extra, Kind, Trace
+
+KEY = "VLLM_API_KEY"  # the variable in which vLLM itself reads the key of its server
+_SECONDS = 3600.0  # without a byte of the answer, which comes at once when it is whole
+_LONGEST_REASON = 500  # characters of what a server says
+_PART = 32  # tokens that are asked for at a time, where a stop string may end the answer
+_PROBE = "A"
+_GREEDY = {"temperature": 0.0}
+# What a server would otherwise take from the model's own generation config.
+_NEUTRAL = {
+    "top_p": 1.0,
+    "top_k": 0,
+    "min_p": 0.0,
+    "repetition_penalty": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+}
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ServedModel:
+    """A model as its server describes it; what is sent to the server, several prompts at a time, is not shared.
+
+    `layers` are those whose attention the server returns, `offsets` keys back of each, `context_length` the most tokens
+    of prompt and answer together. `engine` names vLLM and its version.
+    """
+
+    url: str
+    name: str
+    kind: Kind
+    revision: str
+    dtype: str
+    quantisation: str
+    engine: str
+    layers: tuple[int, ...]
+    num_layers: int
+    num_heads: int
+    vocab_size: int
+    offsets: int
+    context_length: int
+
+    @property
+    def extras(self) -> tuple[Extra, ...]:
+        """None: the server returns attention on preceding tokens alone."""
+        return ()
+
+    def check_extras(self, extras: Sequence[str]) -> None:
+        """Refuse extras.
+
+        Raises:
+            UnsupportedModel: there are some.
+        """
+        if extras:
+            message = f"A vLLM server returns attention on preceding tokens, and not {', '.join(extras)}. Leave it out."
+            raise UnsupportedModel(message)
+
+    def with_prefix_cache(self) -> "ServedModel":
+        """The same model: prompts share nothing, so that the numbers of an answer depend on no other."""
+        return self
+
+    def generate_batch(
+        self, prompts: Sequence[PromptLike], *, batch_size: int = 8, **options: Unpack[AnswerOptions]
+    ) -> Iterator[Trace | Failure]:
+        """Answer prompts greedily, a batch at a time: a trace or a failure each, in order.
+
+        Options are those of `LanguageModel.generate_batch`, but for extras.
+
+        Raises:
+            EngineStopped: the server cannot be reached, or is not able to go on.
+        """
+        ask = self._asking("generate_batch", options)
+        return self._batches(prompts, lambda prompt: ask(prompt, None), batch_size, options.get("cancel"))
+
+    def sample_batch(
+        self,
+        prompts: Sequence[PromptLike],
+        *,
+        seeds: Sequence[int],
+        k: int = 5,
+        batch_size: int = 8,
+        **options: Unpack[AnswerOptions],
+    ) -> Iterator[list[Trace] | Failure]:
+        """Draw k answers to each prompt, with seeds that follow from its own: a list or a failure each, in order.
+
+        Raises:
+            EngineStopped: the server cannot be reached, or is not able to go on.
+        """
+        ask = self._asking("sample_batch", options)
+
+        def draw(pair: tuple[PromptLike, int]) -> list[Trace]:
+            prompt, seed = pair
+            return [ask(prompt, Sampling(seed=drawn)) for drawn in _seeds(seed, k)]
+
+        return self._batches(list(zip(prompts, seeds, strict=True)), draw, batch_size, options.get("cancel"))
+
+    def read_batch(self, pairs: Sequence[object], **_options: Any) -> Iterator[Trace | Failure]:
+        """Nothing: a server answers, and does not read answers that are there.
+
+        Raises:
+            UnsupportedModel: always.
+        """
+        message = f"{self.name} is run by a vLLM server, which cannot read the {len(pairs)} answers that are there."
+        raise UnsupportedModel(message)
+
+    def _batches(
+        self, items: Sequence[Any], ask: Callable[[Any], Answer], size: int, cancel: Cancel | None
+    ) -> Iterator[Answer | Failure]:
+        """What `ask` gives for each item, all of a batch at the same time."""
+
+        def result(item: Any) -> Answer | RauqError:
+            try:
+                return ask(item)
+            except EngineStopped:
+                raise
+            except RauqError as error:
+                return error
+
+        def run(batch: Sequence[Any]) -> list[Answer | RauqError]:
+            with ThreadPoolExecutor(len(batch)) as pool:
+                return list(pool.map(result, batch))
+
+        return in_batches(items, encode=lambda item: item, run=run, size=size, cancel=cancel)
+
+    def _asking(self, call: str, options: AnswerOptions) -> Callable[[PromptLike, Sampling | None], Trace]:
+        """A function that answers one prompt, with the options of a call.
+
+        Raises:
+            InvalidInput: more offsets than the server returns.
+            UnsupportedModel: extras.
+        """
+        asked, captured, limited = parts(call, options, PromptOptions, CaptureOptions, LimitOptions)
+        self.check_extras(captured.get("extras", ()))
+        offsets = captured.get("offsets", NUM_BANDS)
+        if offsets > self.offsets:
+            message = (
+                f"The server returns the attention on {self.offsets} keys back, and {offsets} are needed. Start it "
+                f'with "offsets": {offsets} in its kv_connector_extra_config.'
+            )
+            raise InvalidInput(message)
+        limits = Limits(**limited | {"stop": stop_strings(limited.get("stop"), self.kind)})
+        return lambda prompt, sampling: self._answered(prompt, limits, sampling, asked, offsets)
+
+    def _answered(
+        self, prompt: PromptLike, limits: Limits, sampling: Sampling | None, asked: Mapping[str, Any], offsets: int
+    ) -> Trace:
+        salt = secrets.token_hex(16)  # no keys are taken from the cache of other requests, so that sums round alike
+        question = _question(prompt, self.kind, **asked)
+        found = self._generated(question, limits, sampling, salt)
+        trace = from_vllm(found, messages=question.messages, kind=self.kind)
+        attention = trace.attention[..., :offsets]
+        if limits.last_row:
+            attention = attention.copy()
+            attention[:, :, -1] = self._last_row(trace, salt)[..., :offsets]
+        about: dict[str, Any] = {"attention": attention, "sampling": sampling, "model": self.name}
+        if question.messages and not is_conversation(prompt):
+            about |= {"messages": (), "prompt_form": "text"}
+        return replace(trace, **about, template_options=question.template_options)
+
+    def _generated(
+        self, question: "_Question", limits: Limits, sampling: Sampling | None, salt: str
+    ) -> Mapping[str, Any]:
+        """The response, in the shape of a chat completion.
+
+        vLLM ends an answer at a stop string without returning its attention. It is therefore asked for some tokens at a
+        time where there are stop strings, which are looked for here.
+        """
+        size = min(_PART, limits.max_new_tokens) if limits.stop else limits.max_new_tokens
+        first = as_chat(self._first(question, self._body(size, sampling, salt)), question.text)
+        responses, prompt = [first], list(first["prompt_token_ids"])
+        most = min(limits.max_new_tokens, self.context_length - len(prompt))
+        while True:
+            ids = [token for given in responses for token in given["choices"][0]["token_ids"]]
+            rows = [row for given in responses for row in given["choices"][0]["logprobs"]["content"]]
+            count = stop_at([bytes(row["bytes"] or ()) for row in rows], limits.stop)
+            if count or len(ids) >= most or responses[-1]["choices"][0]["finish_reason"] != "length":
+                return continued(responses, count=count or len(ids), stopped=bool(count))
+            body = self._body(min(size, most - len(ids)), _continued(sampling, len(responses)), salt)
+            responses.append(as_chat(self._post("completions", body | {"prompt": [*prompt, *ids]})))
+
+    def _first(self, question: "_Question", body: dict[str, Any]) -> Mapping[str, Any]:
+        """The response to a prompt; it ends with the context where that leaves less room than was asked for."""
+        whole = {**body, **question.body}
+        try:
+            return self._post(question.path, whole)
+        except InvalidInput:
+            return self._post(question.path, whole | {"max_tokens": None})
+
+    def _body(self, most: int, sampling: Sampling | None, salt: str) -> dict[str, Any]:
+        body = {"model": self.name, "max_tokens": most, "cache_salt": salt, **_NEUTRAL}
+        return body | (_GREEDY if sampling is None else asdict(sampling))
+
+    def _last_row(self, trace: Trace, salt: str) -> np.ndarray:
+        """The weights (L, H, K) of the last token's own query, which vLLM computes once more tokens are asked for.
+
+        nan where the context leaves no room for one.
+        """
+        ids = [*trace.prompt_ids.tolist(), *trace.answer_ids.tolist()]
+        if len(ids) >= self.context_length:
+            return np.full_like(trace.attention[:, :, -1], np.nan)
+        body = {"model": self.name, "prompt": ids, "max_tokens": 1, "cache_salt": salt, **_GREEDY}
+        return last_row_of(self._post("completions", body))
+
+    def _post(self, path: str, body: Mapping[str, Any]) -> Any:
+        return _asked_of(f"{self.url}/v1/{path}", request_for(body))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Question:
+    """A prompt as it is sent: where to, what its body has, and what the trace says of it."""
+
+    path: str
+    body: Mapping[str, Any]
+    text: str = ""
+    messages: tuple[Message, ...] = ()
+    template_options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _question(
+    prompt: PromptLike,
+    kind: Kind,
+    *,
+    chat: bool | None = None,
+    template_options: Mapping[str, Any] | None = None,
+    prompt_parts: object = None,
+) -> _Question:
+    """Messages for a chat, or a text that is continued.
+
+    Raises:
+        InvalidInput: token ids, or what a server cannot do.
+    """
+    if prompt_parts is not None:
+        message = (
+            "A vLLM server does not return how attention is shared among parts of a prompt. Leave prompt_parts out."
+        )
+        raise InvalidInput(message)
+    options = checked_options(template_options)
+    if not (isinstance(prompt, str) or is_conversation(prompt)):
+        message = f"Got a prompt of {type(prompt).__name__}; a vLLM server is given a text, or messages."
+        raise InvalidInput(message)
+    if isinstance(prompt, str):
+        check_unicode(prompt)
+    if isinstance(prompt, str) and not (chat or (chat is None and kind == "instruct")):
+        return _Question(path="completions", body={"prompt": prompt}, text=prompt)
+    messages = messages_of([{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt)
+    body: dict[str, Any] = {"messages": [message.as_dict() for message in messages]}
+    body |= {"chat_template_kwargs": options} if options else {}
+    return _Question(path="chat/completions", body=body, messages=messages, template_options=options)
+
+
+def _continued(sampling: Sampling | None, part: int) -> Sampling | None:
+    """How a part of an answer is drawn: the first with its seed, those after it with seeds that follow from it."""
+    if sampling is None or part == 0:
+        return sampling
+    return replace(sampling, seed=_seeds((sampling.seed or 0, part), 1)[0])
+
+
+def _seeds(entropy: int | tuple[int, ...], count: int) -> list[int]:
+    """Seeds that vLLM takes, which are signed."""
+    return [int(seed >> np.uint64(1)) for seed in np.random.SeedSequence(entropy).generate_state(count, np.uint64)]
+
+
+def stop_at(pieces: Sequence[bytes], stops: Sequence[str]) -> int:
+    """How many tokens an answer has up to its first stop string, whose token is the last; 0 where there is none."""
+    text, wanted = b"", [stop.encode() for stop in stops]
+    for place, piece in enumerate(pieces):
+        text += piece
+        if any(stop in text for stop in wanted):
+            return place + 1
+    return 0
+
+
+def served_model(url: str, *, name: str | None = None, kind: Kind | None = None) -> ServedModel:
+    """A model that a vLLM server with the plugin rauq-vllm runs at this address, such as http://127.0.0.1:8000.
+
+    `name`: which of the models that it serves; needed where there are several. `kind`: "instruct" by default, whose
+    prompts are sent as messages; those of a "base" model are completed. The server is asked for one token, to see what
+    it returns. A key that it wants is read from the environment, VLLM_API_KEY.
+
+    Raises:
+        InvalidInput: no address, or a server without the plugin.
+        ModelNotFound: it does not serve a model of this name.
+        EngineStopped: nothing answers there.
+    """
+    check_kind(kind)
+    place = _checked(url)
+    served = {entry["id"]: entry for entry in _asked_of(f"{place}/v1/models")["data"]}
+    if name is None and len(served) == 1:
+        (name,) = served
+    if name not in served:
+        got = "no name" if name is None else repr(name)
+        message = f"The server at {place} serves {', '.join(served)}; got {got}. Give one of these."
+        raise ModelNotFound(message)
+    about: Any = {"url": place, "name": name, "kind": kind or "instruct"}
+    about["context_length"] = served[name].get("max_model_len") or 2**31
+    body = {"model": name, "prompt": _PROBE, "max_tokens": 1, **_GREEDY}
+    probe = from_vllm(_asked_of(f"{place}/v1/completions", request_for(body)), prompt=_PROBE)
+    return ServedModel(
+        **about,
+        revision=probe.revision,
+        dtype=probe.dtype,
+        quantisation=probe.quantisation,
+        engine=probe.engine,
+        layers=probe.layers,
+        num_layers=probe.num_layers,
+        num_heads=probe.num_heads,
+        vocab_size=probe.vocab_size,
+        offsets=probe.attention.shape[3],
+    )
+
+
+def _checked(url: str) -> str:
+    """The address of a server without what follows its place.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    try:
+        found = urlsplit(url)
+        is_address = found.scheme in ("http", "https") and found.hostname and found.port != 0
+    except ValueError:
+        is_address = None
+    if not is_address or found.query or found.fragment or found.username:
+        message = f"Got {url!r} as the address of a server; give one such as http://127.0.0.1:8000."
+        raise InvalidInput(message)
+    return url.rstrip("/").removesuffix("/v1")
+
+
+def _asked_of(address: str, body: Mapping[str, Any] | None = None) -> Any:
+    """What a server answers, as JSON; without a body, to a GET.
+
+    Raises:
+        InvalidInput: it refuses the request; the message has its reason.
+        EngineStopped: it cannot be reached, ended the connection, or failed.
+    """
+    headers = {"Content-Type": "application/json"}
+    if key := os.environ.get(KEY):
+        headers["Authorization"] = f"Bearer {key}"
+    content = None if body is None else json.dumps(body).encode()
+    try:
+        with urlopen(Request(address, content, headers), timeout=_SECONDS) as response:  # noqa: S310 - http or https
+            return json.load(response)
+    except HTTPError as error:
+        reason = f"{address} answered {error.code}: {_reason(error)}"
+        if 400 <= error.code < 500 and error.code not in (401, 403, 404, 408, 429):
+            raise InvalidInput(reason) from error
+        raise EngineStopped(reason) from error
+    except (URLError, OSError, http.client.HTTPException, ValueError) as error:
+        message = f"The server at {address} does not answer ({getattr(error, 'reason', error)!s})."
+        raise EngineStopped(message) from error
+
+
+def _reason(error: HTTPError) -> str:
+    """What a server says of an error, in one line."""
+    text = error.read().decode(errors="replace")
+    try:
+        said = json.loads(text)["error"]
+        text = said["message"] if isinstance(said, dict) else str(said)
+    except (ValueError, KeyError, TypeError):
+        pass
+    return " ".join(text.split())[:_LONGEST_REASON] or str(error.reason)
