@@ -50,7 +50,7 @@ class Request:
     `model`: atlas, a hub id or a folder. `revision`: its branch, tag or commit on the hub, or a GGUF file's sha256;
     None is main, or the file as it is. `device_map`: auto for a model larger than a device. `engine`: what runs the
     model, vllm for that of a server; None: as `load_model` chooses, which the run then keeps to. `data`: name of the
-    data set, `data_sha256` its fingerprint. `quality`: id of the measure, `weights`: the folder of its model, if it has one.
+    data set, `data_sha256` its fingerprint. `quality`: id of the measure, `weights`: the folder of its model, if any.
     `stored_layers`: whose attention is kept token by token. Shards hold `shard_size` examples each, by their number;
     batches do not cross shards. `methods`: ids of `rauq.METHODS`, or of one that another version has; those that
     compare samples are given `samples` of them, drawn by `seed`. `own_methods`: those of them that are the user's own;

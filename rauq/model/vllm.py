@@ -107,7 +107,7 @@ def _joined(chunks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 def as_chat(given: Mapping[str, Any], prompt: str = "") -> Mapping[str, Any]:
     """A completion of a `prompt` in the shape of a chat completion; a chat completion stays as it is."""
-    if "text" not in given["choices"][0]:
+    if not any("text" in choice for choice in given["choices"]):
         return given
     ids, choices = given["choices"][0]["prompt_token_ids"], list(map(_choice_as_chat, given["choices"]))
     return {**given, "choices": choices, "prompt_token_ids": ids, "prompt_text": prompt, "is_completion": True}

@@ -1,0 +1,90 @@
+"""A run that a vLLM server answers is that of the same model in memory, can be resumed, or is refused."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from analysis.cli.main import main
+from analysis.runs.attention import means, picks
+from analysis.runs.manifest import Request, answers_path, read_manifest, traces_path
+from analysis.runs.opened import open_run
+from analysis.runs.traces import trace
+from rauq.scoring.score import score
+from tests.vllm.conftest import address, behaviour, embedded
+
+__all__ = ["address", "behaviour", "embedded"]
+DATA = ("--data", "atlas", "--limit", "6", "--batch-size", "2", "--kind", "base")
+METHODS = ("--methods", "default", "lexical_similarity", "--samples", "2")
+
+
+def scored(out, *options):
+    return main(["score", "--out", str(out), *options])
+
+
+def test_it_is_the_run_of_the_same_model(address, tmp_path):
+    assert scored(tmp_path / "served", "--endpoint", address, *DATA, *METHODS) == 0
+    assert scored(tmp_path / "here", "--model", "atlas", *DATA, *METHODS) == 0
+    served, here = open_run(tmp_path / "served"), open_run(tmp_path / "here")
+    assert (served.answerer.name, served.answerer.engine) == ("served", "vllm 0.32.0")
+    assert served.answers["answer"].tolist() == here.answers["answer"].tolist()
+    for method in ("rauq", "msp", "perplexity", "mean_token_entropy", "quality"):
+        np.testing.assert_allclose(served.answers[method], here.answers[method], atol=1e-4)
+    assert served.answers["lexical_similarity"].notna().any()
+    for alignment in ("predicting", "own"):
+        np.testing.assert_array_equal(picks(served, alignment).heads, picks(here, alignment).heads)
+        for offset in (1, 6):
+            mine, theirs = (means(run, alignment, offset=offset) for run in (served, here))
+            np.testing.assert_allclose(mine, theirs, rtol=2e-3)  # in half precision
+    one, other = trace(served, 0), trace(here, 0)
+    assert score(one).uncertainty == pytest.approx(score(other).uncertainty, abs=1e-3)
+    assert one.engine == "vllm 0.32.0"
+
+
+def test_a_run_that_was_stopped_has_the_bytes_of_one_that_was_not(address, behaviour, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("analysis.runs.create.Request", partial(Request, shard_size=2))
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert scored(whole, "--endpoint", address, *DATA) == 0
+    behaviour.fails, behaviour.fails_after = (503, "busy"), 6 + len(behaviour.sent)
+    assert scored(parts, "--endpoint", address, *DATA) == 1
+    assert "answered 503: busy Everything saved is intact: resume the run." in capsys.readouterr().err
+    assert answers_path(parts, 0).exists()
+    assert not answers_path(parts, 2).exists()
+    behaviour.fails = None
+    assert scored(parts, "--resume") == 2
+    assert "run by a vLLM server. Give its address: --endpoint" in capsys.readouterr().err
+    assert scored(parts, "--resume", "--endpoint", address) == 0
+    assert read_manifest(parts).num_shards == 3
+    for shard in range(3):
+        for path in (answers_path, traces_path):
+            assert path(parts, shard).read_bytes() == path(whole, shard).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--methods", "p_true"), "p_true cannot be had of a vLLM server"),
+        (("--methods", "default", "self_certainty"), "cannot be had of a vLLM server"),
+        (("--keep", "hidden"), "hidden cannot be had of a vLLM server"),
+        (("--on", "ray"), "leave out --on or --endpoint"),
+        (("--dtype", "float32"), "leave out --dtype or --endpoint"),
+        (("--model", "another"), "serves served; got 'another'"),
+        (("--layers", "all", "--offsets", "9"), '"offsets": 9'),
+    ],
+)
+def test_what_it_cannot_be_is_refused(address, tmp_path, capsys, options, says):
+    assert scored(tmp_path / "run", "--endpoint", address, *DATA, *options) != 0
+    assert says in capsys.readouterr().err
+
+
+def test_answers_that_are_there_are_refused(address, tmp_path, capsys):
+    (tmp_path / "own.csv").write_text("prompt,answer\nIs it?,Yes\n", encoding="utf-8")
+    columns = ("--columns", "prompt=prompt,answer=answer")
+    assert scored(tmp_path / "run", "--endpoint", address, "--data", str(tmp_path / "own.csv"), *columns) == 2
+    assert "has answers, which a vLLM server cannot read" in capsys.readouterr().err
+
+
+def test_a_host_asks_no_other_server(address, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("RAUQ_HOSTED", "1")
+    assert scored(tmp_path / "run", "--endpoint", address, *DATA) == 2
+    assert "leave --endpoint out" in capsys.readouterr().err
