@@ -123,7 +123,8 @@ class Bench:
     def run(self, way: Way) -> tuple[Trace, ...]:
         """Generate the answer, or draw the samples."""
         (what, extras), request = way, self.evaluation.request
-        lm = self.evaluation.lm if extras is not None else _without_capture(self.evaluation.lm)
+        loaded = cast("LanguageModel", self.evaluation.lm)  # `ready` loads it
+        lm = loaded if extras is not None else _without_capture(loaded)
         given: Any = {"max_new_tokens": request.max_new_tokens, "stop": request.stop, "chat": request.chat}
         given |= {"extras": extras or (), "idf": self.evaluation.judges.idf if "focus" in (extras or ()) else None}
         if what == "samples":

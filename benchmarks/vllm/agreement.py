@@ -22,7 +22,7 @@ from analysis.evidence.record import Bound, Cell, Record
 from benchmarks.support.recording import at_most, measured, tell
 from benchmarks.vllm.server import MODEL, answered, metric, serving
 from rauq import LanguageModel, Trace, from_vllm, load_model, score
-from rauq.model.vllm import REQUEST
+from rauq.model.vllm import request_for
 
 QUESTIONS, TOKENS, READ_AT_ONCE = 100, 48, 8
 LEAVERS, STAYS = 8, 0.3  # clients that hang up, and seconds after which they do
@@ -104,7 +104,7 @@ def hanging_up(client: openai.OpenAI, prompts: Sequence[str], leavers: int) -> I
                     return
                 body = {"model": MODEL, "messages": [{"role": "user", "content": prompt}], "max_tokens": 512}
                 with suppress(httpx.TimeoutException):
-                    leaver.post("chat/completions", json=body | REQUEST)
+                    leaver.post("chat/completions", json=request_for(body))
 
     with ThreadPoolExecutor(max(1, leavers)) as pool:
         try:

@@ -159,7 +159,11 @@ def _trace(given: Mapping[str, Any], messages: tuple[Message, ...], kind: Kind) 
     if len(given["choices"]) != 1:
         message = f"This response has {len(given['choices'])} choices, and the attention of one. Ask with n=1."
         raise InvalidInput(message)
-    choice, found = given["choices"][0], _found(given)
+    choice = given["choices"][0]
+    if given["kv_transfer_params"] is None and isinstance(choice.get("stop_reason"), str):
+        message = "vLLM ends an answer at a stop string without returning its attention. Ask without stop strings."
+        raise InvalidInput(message)
+    found = _found(given)
     rows, ids = choice["logprobs"]["content"], choice["token_ids"]
     pieces = tuple(bytes(row["bytes"] or ()) for row in rows)
     ended = _stop_reason(choice)

@@ -133,6 +133,10 @@ def without(*names):
     return change
 
 
+def stopped(response):
+    response["choices"][0]["stop_reason"], response["kv_transfer_params"] = "\n", None
+
+
 def lost(response):
     response["kv_transfer_params"]["rauq"]["entropies"][3] = None
 
@@ -149,6 +153,7 @@ def lost_row(response):
     [
         (without("kv_transfer_params"), rauq.InvalidInput, "plugin rauq-vllm"),
         (without("kv_transfer_params", "rauq"), rauq.InvalidInput, "kv_transfer_params"),
+        (stopped, rauq.InvalidInput, "without stop strings"),
         (without("prompt_token_ids"), rauq.InvalidInput, "return_token_ids"),
         (without("prompt_text"), rauq.InvalidInput, "return_prompt_text"),
         (without("choices", 0, "token_ids"), rauq.InvalidInput, "return_token_ids"),
