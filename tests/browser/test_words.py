@@ -26,6 +26,8 @@ def is_shown(word):
 @pytest.mark.parametrize("path", ["learn", "learn?step=6", "inspect"])
 def test_a_word_in_a_text_of_the_app_is_explained_by_every_means(page, server, path):
     at(page, f"{server}/{path}")
+    if path == "inspect":
+        rested(page)  # a sentence that comes moves the words below it
     words = page.locator(".term").filter(visible=True)
     expect(words.first).to_be_visible()
     for word in words.all():
