@@ -123,7 +123,7 @@ bench-peers: setup chromium $(PEERS)/stamp ## Compare with lm-polygraph, plain t
 	$(RUN) benchmarks peers_agreement peers_time peers_memory payload --record
 
 vllm: setup smollm2 $(VLLM)/stamp ## Compare attention out of a real vLLM server with the own, in a separate environment
-	$(RUN) benchmarks vllm vllm_cost --record
+	$(RUN) benchmarks vllm vllm_cost vllm_load --record
 
 atlas: $(STAMPS)/training ## Rebuild the embedded model: corpus, tokenizer, weights, evaluation
 	$(RUN) training all

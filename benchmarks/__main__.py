@@ -59,6 +59,7 @@ ON_REQUEST = {
     "engines": "benchmarks.engines",  # takes a quarter of an hour, and both packaged models
     "vllm": "benchmarks.vllm.agreement",  # takes minutes, and an environment with vLLM
     "vllm_cost": "benchmarks.vllm.cost",  # as the one before
+    "vllm_load": "benchmarks.vllm.load",  # takes eleven minutes, and the same
     "suite": "benchmarks.suite",  # runs all tests
     "gpu": "benchmarks.gpu",
     "gpu_exact": "tests.exactness_on_gpu",

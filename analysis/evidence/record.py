@@ -166,6 +166,7 @@ RESULTS = (
     Subject("alarms", "Alarms"),
     Subject("engines", "Engines"),
     Subject("vllm", "vLLM"),
+    Subject("vllm_load", "vLLM: a crowd"),
     Subject("coverage", "Coverage"),
 )
 MODELS = (Subject("models", "Models"),)

@@ -16,6 +16,13 @@ def memory_mib(name: str, *, process: int | str = "self", file: str = "status") 
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:")) / 1024
 
 
+def family_mib(process: int) -> float:
+    """MiB of a process and all that descend from it; what several share is counted once."""
+    lists = [path.read_text(encoding="utf-8") for path in Path(f"/proc/{process}/task").glob("*/children")]
+    own = memory_mib("Pss", process=process, file="smaps_rollup")
+    return own + sum(family_mib(int(child)) for children in lists for child in children.split())
+
+
 def forget_peak() -> None:
     """Count the peak of this process from now on."""
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")

@@ -29,7 +29,14 @@ _OWN, _ASKED = ("logprobs", "top_logprobs"), "kv_transfer_params"  # the client 
 
 @contextmanager
 def serving(folder: Path, *options: str) -> Iterator[openai.OpenAI]:
-    """A client of a server of the model in a folder, in float32, which ends with the context.
+    """A client of a server of the model in a folder; see `started`."""
+    with started(folder, *options) as (client, _):
+        yield client
+
+
+@contextmanager
+def started(folder: Path, *options: str) -> Iterator[tuple[openai.OpenAI, int]]:
+    """A client of a server of the model in a folder, in float32, and its process, which ends with the context.
 
     Raises:
         InvalidInput: vLLM is not installed in its environment, or the server did not start.
@@ -53,7 +60,7 @@ def serving(folder: Path, *options: str) -> Iterator[openai.OpenAI]:
             try:
                 _until_started(running, port, log)
                 with openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="none", max_retries=0) as client:
-                    yield client
+                    yield client, running.pid
             finally:
                 running.terminate()
                 with suppress(subprocess.TimeoutExpired):
@@ -89,10 +96,12 @@ def answered(
         return list(pool.map(ask, prompts))
 
 
-def metric(client: openai.OpenAI, name: str) -> float:
-    """The sum of a metric of the server."""
+def metric(client: openai.OpenAI, name: str, **labels: str) -> float:
+    """The sum of a metric of the server, over all that have these labels."""
     text = httpx.get(str(client.base_url).removesuffix("v1/") + "metrics").text
-    return sum(float(value) for value in re.findall(rf"^vllm:{name}(?:{{[^}}]*}})? (\S+)$", text, re.MULTILINE))
+    found = re.findall(rf"^vllm:{name}(?:{{([^}}]*)}})? (\S+)$", text, re.MULTILINE)
+    wanted = [f'{label}="{value}"' for label, value in labels.items()]
+    return sum(float(value) for given, value in found if all(each in given for each in wanted))
 
 
 def _until_started(running: subprocess.Popen[bytes], port: int, log: IO[bytes]) -> None:

@@ -20,7 +20,7 @@ from rauq.errors import EngineStopped, Failure, InvalidInput, ModelNotFound, Rau
 from rauq.model.batches import in_batches
 from rauq.model.context import Limits, PromptLike, stop_strings
 from rauq.model.options import AnswerOptions, CaptureOptions, LimitOptions, PromptOptions, parts
-from rauq.model.vllm import as_chat, continued, from_vllm, last_row_of, request_for
+from rauq.model.vllm import as_chat, continued, from_vllm, last_row_of, request_for, understood
 from rauq.trace.messages import Message, checked_options, is_conversation, messages_of
 from rauq.trace.trace import NUM_BANDS, Extra, Kind, Trace
 
@@ -170,7 +170,8 @@ class ServedModel:
     ) -> Trace:
         salt = secrets.token_hex(16)  # no keys are taken from the cache of other requests, so that sums round alike
         question = _question(prompt, self.kind, **asked)
-        found = self._generated(question, limits, sampling, salt)
+        with understood():
+            found = self._generated(question, limits, sampling, salt)
         trace = from_vllm(found, messages=question.messages, kind=self.kind)
         attention = trace.attention[..., :offsets]
         if limits.last_row:
@@ -308,7 +309,8 @@ def served_model(url: str, *, name: str | None = None, kind: Kind | None = None)
     """
     check_kind(kind)
     place = _checked(url)
-    served = {entry["id"]: entry for entry in _asked_of(f"{place}/v1/models")["data"]}
+    with understood():
+        served = {entry["id"]: entry for entry in _asked_of(f"{place}/v1/models")["data"]}
     if name is None and len(served) == 1:
         (name,) = served
     if name not in served:

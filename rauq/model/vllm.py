@@ -1,7 +1,8 @@
 """The trace of an answer that a vLLM server gave, whose plugin rauq-vllm returns the attention."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
@@ -70,10 +71,17 @@ def from_vllm(
         Trace(mine, 'Yes', 2 + 1 tokens, 1 layers of 1 heads)
     """
     said = messages_of(messages) if messages else ()
-    try:
+    with understood():
         parts = [_dumped(part) for part in (response if isinstance(response, Sequence) else [response])]
         given = _joined(parts) if isinstance(response, Sequence) else parts[0]
         return _trace(as_chat(given, prompt), said, kind)
+
+
+@contextmanager
+def understood() -> Iterator[None]:
+    """While a response of a server is read: what is missing in it, or of another form, is an `InvalidInput`."""
+    try:
+        yield
     except InvalidInput:
         raise
     except _MALFORMED as error:

@@ -91,6 +91,15 @@ def test_a_server_without_the_plugin_is_refused(address, behaviour):
         served_model(address)
 
 
+def test_another_server_is_refused(address, behaviour):
+    lm = served_model(address, kind="base")
+    behaviour.fails, behaviour.fails_after = (200, "this is no vLLM"), len(behaviour.sent)
+    (found,) = lm.generate_batch(ASKED[:1])
+    assert "lacks what a trace is made of (KeyError: 'choices')" in str(found.error)
+    with pytest.raises(InvalidInput, match="lacks what a trace is made of"):
+        served_model(address)
+
+
 def test_a_model_that_is_not_served_is_named(address, behaviour):
     behaviour.names = ("one", "other")
     for name, got in ((None, "got no name"), ("third", "got 'third'")):

@@ -1,0 +1,137 @@
+"""Whether a vLLM server with the plugin rauq-vllm keeps answers apart for ten minutes, beside clients that hang up.
+
+Every question is first asked alone. Then clients ask them in any order while others hang up, and each answer is
+compared with the one that was asked alone: a token, a weight or a row of another request would differ.
+"""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+import openai
+
+from analysis.datasets.names import PLAIN, load
+from analysis.evidence.record import Bound, Cell, Record
+from benchmarks.support.processes import family_mib
+from benchmarks.support.recording import at_most, measured, tell
+from benchmarks.vllm.agreement import MOST_ATTENTION, hanging_up, model_folder
+from benchmarks.vllm.server import MODEL, answered, metric, started
+from rauq import Trace, from_vllm, load_model
+from rauq.errors import RauqError
+
+MINUTES, CLIENTS, LEAVERS, QUESTIONS, TOKENS = 10, 12, 8, 40, 48
+MOST_GROWTH = 64  # MiB, from the second minute to the last
+KEPT = Path("/dev/shm")  # noqa: S108 - where the plugin keeps rows while an answer is written
+COLUMNS = ("minute", "answers", "lost", "other tokens", "rows of another", "largest difference", "MiB")
+
+
+@dataclass
+class Minute:
+    """What came back within a minute."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    largest: float = 0.0
+    mebibytes: float = 0.0
+
+    def row(self, number: int) -> tuple[Cell, ...]:
+        """Its row of the table."""
+        counts = (self.counts[name] for name in ("answers", "lost", "other tokens", "rows of another"))
+        return (number, *counts, float(f"{self.largest:.1e}"), round(self.mebibytes))
+
+
+def measure() -> Record:
+    """Ten minutes, and what is left after them."""
+    lm = load_model(MODEL, engine="transformers", device="cpu")
+    asked = [one.prompt for one in load(PLAIN, kind=lm.kind).examples]
+    prompts = asked[:: max(1, len(asked) // QUESTIONS)][:QUESTIONS]
+    with model_folder(lm) as folder:
+        del lm
+        with started(folder) as (client, process):
+            alone = [from_vllm(one) for one in answered(client, prompts, clients=1, tokens=TOKENS)]
+            with hanging_up(client, prompts, LEAVERS):
+                minutes = [_minute(client, process, prompts, alone, number) for number in range(MINUTES)]
+            aborted = int(metric(client, "request_success_total", finished_reason="abort"))
+            left = _left_after(client)
+    return record_of(minutes, aborted=aborted, left=left)
+
+
+def _minute(client: openai.OpenAI, process: int, prompts: Sequence[str], alone: Sequence[Trace], number: int) -> Minute:
+    tell(f"minute {number + 1}: {CLIENTS} clients, {LEAVERS} that hang up")
+    found, lock, end = Minute(), Lock(), time.monotonic() + 60
+
+    def ask(seed: int) -> None:
+        chosen = random.Random(seed)
+        while time.monotonic() < end:
+            place = chosen.randrange(len(prompts))
+            kind, difference = _compared(client, prompts[place], alone[place])
+            with lock:
+                found.counts.update(("answers", kind))
+                found.largest = max(found.largest, difference)
+
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        list(pool.map(ask, range(number * CLIENTS, (number + 1) * CLIENTS)))
+    found.mebibytes = family_mib(process)
+    return found
+
+
+def _compared(client: openai.OpenAI, prompt: str, alone: Trace) -> tuple[str, float]:
+    """What an answer is beside the one asked alone, and the largest difference of a weight before they part."""
+    try:
+        trace = from_vllm(answered(client, [prompt], clients=1, tokens=TOKENS)[0])
+    except (RauqError, openai.OpenAIError):
+        return "lost", 0.0
+    both = zip(trace.answer_ids.tolist(), alone.answer_ids.tolist(), strict=False)
+    same = next((place for place, (one, other) in enumerate(both) if one != other), len(alone.answer_ids))
+    difference = float(np.abs(trace.attention[:, :, :same] - alone.attention[:, :, :same]).max(initial=0))
+    if difference > MOST_ATTENTION:
+        return "rows of another", difference
+    return ("same" if same == len(alone.answer_ids) else "other tokens"), difference
+
+
+def _left_after(client: openai.OpenAI) -> int:
+    """Files of requests that are still kept once none is running."""
+    while metric(client, "num_requests_running") or metric(client, "num_requests_waiting"):
+        time.sleep(1)
+    return sum(1 for folder in KEPT.glob("rauq-vllm-*") for file in folder.iterdir() if file.suffix)
+
+
+def record_of(minutes: Sequence[Minute], *, aborted: int, left: int) -> Record:
+    """The table, and its bounds."""
+    total: Counter[str] = Counter()
+    for minute in minutes:
+        total.update(minute.counts)
+    growth = minutes[-1].mebibytes - minutes[1].mebibytes
+    answers = total["answers"]
+    other = (
+        f"{total['other tokens']:,} of {answers:,} answers went on with another token at some place: sums round "
+        "differently in a batch, which decides between two tokens that are about as probable."
+    )
+    return measured(
+        "vllm_load",
+        title="A crowd that asks vLLM for attention",
+        about=f"For {len(minutes)} minutes, {CLIENTS} clients ask {MODEL} in vLLM {QUESTIONS} questions in any order, "
+        f"with attention in the response, beside {LEAVERS} clients that hang up. Each answer is compared with the one "
+        "to the same question asked alone. Memory is that of all processes of the server.",
+        columns=COLUMNS,
+        rows=[minute.row(number) for number, minute in enumerate(minutes, 1)],
+        bounds=[
+            at_most("Answers without their attention", total["lost"], 0),
+            at_most("Answers with rows of another", total["rows of another"], 0),
+            at_most("Growth of memory, MiB", growth, MOST_GROWTH),
+            at_most("Files left after the last answer", left, 0),
+            Bound(text=f"Some requests were given up: {aborted:,}", met=aborted > 0),
+        ],
+        notes=(
+            "Version of vLLM: 0.32.0, on a CPU.",
+            other,
+        ),
+        finding=f"Of {answers:,} answers in {len(minutes)} minutes, beside {aborted:,} that were given up, "
+        f"{total['lost']:,} lost their attention and {total['rows of another']:,} had that of another.",
+        packages=("torch", "transformers", "numpy", "openai"),
+    )
