@@ -7,7 +7,7 @@ tokens.
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
@@ -93,9 +93,13 @@ def _rows(lm: LanguageModel, folder: Path, way: Way, prompts: Sequence[str]) -> 
 
 
 @contextmanager
-def hanging_up(client: openai.OpenAI, prompts: Sequence[str], leavers: int) -> Iterator[None]:
-    """Beside what is done in the context, so many clients ask for attention, and hang up before the end."""
+def hanging_up(client: openai.OpenAI, prompts: Sequence[str], leavers: int) -> Iterator[list[str]]:
+    """Beside what is done in the context, so many clients ask for attention, and hang up before the end.
+
+    Gives the prompts of the answers that nobody waited for.
+    """
     over = Event()
+    given_up: list[str] = []
 
     def leave(first: int) -> None:
         with httpx.Client(base_url=str(client.base_url), timeout=STAYS) as leaver:
@@ -103,14 +107,16 @@ def hanging_up(client: openai.OpenAI, prompts: Sequence[str], leavers: int) -> I
                 if over.is_set():
                     return
                 body = {"model": MODEL, "messages": [{"role": "user", "content": prompt}], "max_tokens": 512}
-                with suppress(httpx.TimeoutException):
+                try:
                     leaver.post("chat/completions", json=request_for(body))
+                except httpx.TimeoutException:
+                    given_up.append(prompt)
 
     with ThreadPoolExecutor(max(1, leavers)) as pool:
         try:
             for place in range(leavers):
                 pool.submit(leave, place * 7)
-            yield
+            yield given_up
         finally:
             over.set()
 
