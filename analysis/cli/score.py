@@ -306,9 +306,7 @@ def _by_server(options: argparse.Namespace) -> Source:
         message = "A host asks no other servers: leave --endpoint out."
         raise InvalidInput(message)
     if given := [name for name in _ELSEWHERE if getattr(options, name) is not None]:
-        message = (
-            f"A server decides this itself, or another one: leave out --{given[0].replace('_', '-')} or --endpoint."
-        )
+        message = f"A server runs the model in its own way: leave out --{given[0].replace('_', '-')} or --endpoint."
         raise InvalidInput(message)
     return vllm_source(options.endpoint)
 
@@ -362,7 +360,7 @@ def _prepare_new(options: argparse.Namespace, space: Workspace, own: Own, consol
 
 
 def _model(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
-    """The name of the model, and how it is loaded; a server is asked for its name, and that of a chat is the default.
+    """The name of the model, and how it is loaded; that of a server gets messages unless another kind is given.
 
     Raises:
         RauqError: the server cannot be used.
@@ -373,8 +371,7 @@ def _model(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
 
     from rauq.model.served import served_model
 
-    options.kind = how["kind"] or "instruct"
-    lm = served_model(options.endpoint, name=options.model, kind=options.kind)
+    lm = served_model(options.endpoint, name=options.model, kind=how["kind"])
     return lm.name, how | {"kind": lm.kind, "engine": VLLM}
 
 
@@ -456,7 +453,7 @@ def _loaded(options: argparse.Namespace, model: str) -> DataSet:
 
 def _kind(options: argparse.Namespace, model: str) -> Kind:
     """The kind of the model, which only the prompts of facts and of the paper's sets depend on."""
-    chosen: Kind | None = model_options(options)["kind"]
+    chosen: Kind | None = model_options(options)["kind"] or ("instruct" if options.endpoint else None)
     if chosen or options.data.partition("=")[0] not in {*FACT_SETS, *PAPER_SETS}:
         return chosen or "base"
 
