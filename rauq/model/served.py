@@ -196,10 +196,11 @@ class ServedModel:
         most = min(limits.max_new_tokens, self.context_length - len(prompt))
         while True:
             ids = [token for given in responses for token in given["choices"][0]["token_ids"]]
-            rows = [row for given in responses for row in given["choices"][0]["logprobs"]["content"]]
-            count = stop_at([bytes(row["bytes"] or ()) for row in rows], limits.stop)
+            count = stop_at([piece for given in responses for piece in _pieces(given)], limits.stop)
             if count or len(ids) >= most or responses[-1]["choices"][0]["finish_reason"] != "length":
                 return continued(responses, count=count or len(ids), stopped=bool(count))
+            responses[-1] = _without_a_part_of_a_character(responses[-1])
+            ids = ids[: sum(len(given["choices"][0]["token_ids"]) for given in responses)]
             body = self._body(min(size, most - len(ids)), _continued(sampling, len(responses)), salt)
             responses.append(as_chat(self._post("completions", body | {"prompt": [*prompt, *ids]})))
 
@@ -271,6 +272,21 @@ def _question(
     body: dict[str, Any] = {"messages": [message.as_dict() for message in messages]}
     body |= {"chat_template_kwargs": options} if options else {}
     return _Question(path="chat/completions", body=body, messages=messages, template_options=options)
+
+
+def _pieces(response: Mapping[str, Any]) -> list[bytes]:
+    """The bytes of each token; those of a character that several share are with the last of them."""
+    return [bytes(row["bytes"] or ()) for row in response["choices"][0]["logprobs"]["content"]]
+
+
+def _without_a_part_of_a_character(response: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The response without the tokens at its end whose character is not complete: they are asked for again.
+
+    Another request would not know of its first bytes.
+    """
+    pieces = _pieces(response)
+    count = next((place for place in range(len(pieces), 0, -1) if pieces[place - 1]), len(pieces))
+    return response if count == len(pieces) else continued([response], count=count, stopped=False)
 
 
 def _continued(sampling: Sampling | None, part: int) -> Sampling | None:

@@ -18,6 +18,7 @@ class Behaviour:
     names: tuple[str, ...] = ("served",)
     offsets: int = 8
     plugin: bool = True
+    shared: bool = False  # whether each two tokens share a character, which the second of them has
     fails: tuple[int, str] | None = None
     fails_after: int = 10**9  # requests
     sent: list = field(default_factory=list)
@@ -86,10 +87,11 @@ def _response(lm, body, behaviour, prompt, room, *, chat):
         offsets=behaviour.offsets,
         **drawn,
     )
-    decoder = getincrementaldecoder("utf-8")("replace")  # the last of several tokens has the character that they share
     rows = [
-        (decoder.decode(piece), logprob, [(other.text, other.logprob) for other in others])
-        for piece, logprob, others in zip(trace.pieces, trace.logprobs.tolist(), trace.alternatives, strict=True)
+        (text, logprob, [(other.text, other.logprob) for other in others])
+        for text, logprob, others in zip(
+            _texts(trace, behaviour), trace.logprobs.tolist(), trace.alternatives, strict=True
+        )
     ]
     ids = {"prompt_token_ids": trace.prompt_ids.tolist()}
     choice = {
@@ -101,6 +103,17 @@ def _response(lm, body, behaviour, prompt, room, *, chat):
     found = {"rauq": _found(trace)} if behaviour.plugin else None
     whole = {"model": body["model"], "choices": [choice], "kv_transfer_params": found}
     return whole | (ids | {"prompt_text": prompt} if chat else {})
+
+
+def _texts(trace, behaviour):
+    """The texts of the tokens, of which a request has no more than its own."""
+    decoder = getincrementaldecoder("utf-8")("replace")
+    texts = [decoder.decode(piece) for piece in trace.pieces]
+    if not behaviour.shared:
+        return texts
+    before = ["\ufffd", *texts]
+    places = range(len(trace.prompt_ids), len(trace.prompt_ids) + len(texts))
+    return [one + text if place % 2 else "" for place, one, text in zip(places, before, texts, strict=False)]
 
 
 def _chat_rows(rows):

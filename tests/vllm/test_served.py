@@ -36,6 +36,21 @@ def test_it_answers_as_the_model_does(address, embedded, monkeypatch, stop, part
         same(one, embedded.generate(prompt, stop=stop, **HOW))
 
 
+@pytest.mark.parametrize("part", [2, 3, 5])
+def test_a_character_of_several_tokens_is_not_cut_by_a_part(address, behaviour, embedded, monkeypatch, part):
+    monkeypatch.setattr(served, "_PART", part)
+    behaviour.shared = True
+    how = {"max_new_tokens": 17, "stop": ("never said",)}
+    (found,) = served_model(address, kind="base").generate_batch(ASKED[2:], **how)
+    whole = embedded.generate(ASKED[2], **how)
+    assert found.answer_ids.tolist() == whole.answer_ids.tolist()
+    np.testing.assert_allclose(found.attention[:, :, :-1], whole.attention[:, :, :-1], atol=2e-5)
+    np.testing.assert_allclose(found.entropies, whole.entropies, atol=2e-5)
+    assert "\ufffd" not in found.answer
+    assert whole.answer.startswith(found.answer)
+    assert len(found.answer) > len(whole.answer) - 10
+
+
 def test_messages_are_a_chat(address, embedded, behaviour):
     lm = served_model(address)
     said = [{"role": "system", "content": "Be brief. "}, {"role": "user", "content": ASKED[0]}]
