@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import pandas as pd
 from rich import box
@@ -57,6 +57,9 @@ from rauq.errors import InvalidInput
 from rauq.labels import VLLM, number, running, size
 from rauq.layout import is_hosted
 from rauq.trace.trace import Kind
+
+if TYPE_CHECKING:
+    from rauq.model.served import ServedModel
 
 
 @contextmanager
@@ -254,7 +257,7 @@ def score(options: argparse.Namespace) -> int:
 
 def _dry_run(options: argparse.Namespace, console: Console) -> int:
     """Print how the data set is read, without a model and without a run."""
-    data = _data(options, whole_name(options.model or "atlas"))
+    data = _data(options, whole_name(options.model or "atlas"), model_options(options)["kind"])
     _print_reading(data, console)
     console.print(f"{len(data.examples):,} rows accepted, {len(data.rejected):,} left out.")
     _print_quality(options.quality or data.quality, "" if options.quality else data.quality_reason, console)
@@ -303,10 +306,10 @@ def _by_server(options: argparse.Namespace) -> Source:
     from analysis.on_vllm import vllm_source
 
     if is_hosted():
-        message = "A host asks no other servers: leave --endpoint out."
+        message = "A host answers runs itself: leave --endpoint out."
         raise InvalidInput(message)
     if given := [name for name in _ELSEWHERE if getattr(options, name) is not None]:
-        message = f"A server runs the model in its own way: leave out --{given[0].replace('_', '-')} or --endpoint."
+        message = f"--{given[0].replace('_', '-')} has no effect on a server: leave out that or --endpoint."
         raise InvalidInput(message)
     return vllm_source(options.endpoint)
 
@@ -327,11 +330,14 @@ def _prepare(options: argparse.Namespace, space: Workspace, own: Own, console: C
 
 
 def _prepare_new(options: argparse.Namespace, space: Workspace, own: Own, console: Console) -> None:
-    model, how = _model(options)
+    served, how = _served(options, console), model_options(options)
+    if served is not None:
+        how |= {"kind": served.kind, "engine": VLLM}
+    model = served.name if served is not None else whole_name(options.model or "atlas")
     ids = {note.module: note.id for note in own.notes}
     words, files = _with_detectors([ids.get(word, word) for word in words_of(options.methods)])
     given = (*ids.values(), *(file.method for file in files))
-    data = _data(options, model)
+    data = _data(options, model, how["kind"])
     _print_reading(data, console)
     request = request_for(
         data,
@@ -354,25 +360,29 @@ def _prepare_new(options: argparse.Namespace, space: Workspace, own: Own, consol
         **{name: whole_name(value) for name in _JUDGES if (value := getattr(options, name))},
         idf=str(options.idf.resolve()) if options.idf else None,
     )
+    if served is not None:
+        from analysis.on_vllm import check_served
+
+        check_served(served, request)
     manifest = prepare(space.folder, data, request, name=space.name)
     _print_quality(manifest.request.quality, manifest.quality_reason, console)
     _print_size(data, request, console)
 
 
-def _model(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
-    """The name of the model, and how it is loaded; that of a server gets messages unless another kind is given.
+def _served(options: argparse.Namespace, console: Console) -> "ServedModel | None":
+    """The model of a server; None for one that is loaded here.
 
     Raises:
         RauqError: the server cannot be used.
     """
-    how = model_options(options)
     if options.endpoint is None:
-        return whole_name(options.model or "atlas"), how
+        return None
 
     from rauq.model.served import served_model
 
-    lm = served_model(options.endpoint, name=options.model, kind=how["kind"])
-    return lm.name, how | {"kind": lm.kind, "engine": VLLM}
+    found = served_model(options.endpoint, name=options.model, kind=model_options(options)["kind"])
+    console.print(f"Kind of {found.name}: {found.kind} ({found.why}); --kind chooses.", markup=False, soft_wrap=True)
+    return found
 
 
 def _with_detectors(words: Sequence[str]) -> tuple[list[str], tuple[DetectorFile, ...]]:
@@ -420,21 +430,20 @@ def _print_size(data: DataSet, request: Request, console: Console) -> None:
     console.print(f"On disk: at most {whole}, {size(each)} for an answer of {request.max_new_tokens} tokens.")
 
 
-def _data(options: argparse.Namespace, model: str) -> DataSet:
+def _data(options: argparse.Namespace, model: str, kind: Kind | None) -> DataSet:
     try:
-        data, stop = _loaded(options, model), stop_texts(options)
+        data, stop = _loaded(options, model, kind), stop_texts(options)
         return data if stop is None else replace(data, stop=stop)
     except UnclearColumns as unclear:
         raise InvalidInput(unclear.for_shell) from unclear
 
 
-def _loaded(options: argparse.Namespace, model: str) -> DataSet:
+def _loaded(options: argparse.Namespace, model: str, kind: Kind | None) -> DataSet:
     columns = columns_of(options.columns) if options.columns else None
     if options.data and not (options.correct or options.incorrect):
-        kind = _kind(options, model)
         return load(
             options.data,
-            kind=kind,
+            kind=_kind(options, model, kind),
             limit=options.limit,
             per_group=options.per_group,
             columns=columns,
@@ -451,9 +460,8 @@ def _loaded(options: argparse.Namespace, model: str) -> DataSet:
     return replace(data, examples=spread(data.examples, options.limit, seed=options.seed))
 
 
-def _kind(options: argparse.Namespace, model: str) -> Kind:
+def _kind(options: argparse.Namespace, model: str, chosen: Kind | None) -> Kind:
     """The kind of the model, which only the prompts of facts and of the paper's sets depend on."""
-    chosen: Kind | None = model_options(options)["kind"] or ("instruct" if options.endpoint else None)
     if chosen or options.data.partition("=")[0] not in {*FACT_SETS, *PAPER_SETS}:
         return chosen or "base"
 

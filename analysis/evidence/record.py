@@ -166,7 +166,7 @@ RESULTS = (
     Subject("alarms", "Alarms"),
     Subject("engines", "Engines"),
     Subject("vllm", "vLLM"),
-    Subject("vllm_load", "vLLM: a crowd"),
+    Subject("vllm_load", "vLLM: many clients"),
     Subject("coverage", "Coverage"),
 )
 MODELS = (Subject("models", "Models"),)

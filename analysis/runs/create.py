@@ -145,8 +145,8 @@ def _check_kept(request: Request) -> None:
         raise InvalidInput(message)
     if request.engine == VLLM and (beyond := _beyond_a_server(request)):
         message = (
-            f"{', '.join(beyond)} cannot be had of a vLLM server, which returns probabilities and the attention on "
-            "preceding tokens. Leave it out."
+            f"A vLLM server returns probabilities and the attention on preceding tokens, which is not enough for "
+            f"{', '.join(beyond)}. Leave out what is named."
         )
         raise InvalidInput(message)
     states = [name for name in request.keep if name not in OF_EVERY_ENGINE]
@@ -164,9 +164,7 @@ def _check_kept(request: Request) -> None:
 def _check_unanswered(data: DataSet, request: Request) -> None:
     """Refuse answers that are there, where a server would have to read them."""
     if request.engine == VLLM and any(example.answer is not None for example in data.examples):
-        message = (
-            f"{data.name} has answers, which a vLLM server cannot read. Give prompts alone, or load the model here."
-        )
+        message = f"{data.name} has answers, and a vLLM server cannot read them. Give prompts, or load the model here."
         raise InvalidInput(message)
 
 

@@ -19,6 +19,7 @@ from pydantic import Field
 from analysis.runs.manifest import Manifest, Request, answers_path, cannot_write, read_manifest, write_whole
 from analysis.typed_json import parsed
 from rauq.errors import RunError
+from rauq.labels import VLLM
 from rauq.layout import ANALYSIS_COMMAND, command, environment
 
 if TYPE_CHECKING:
@@ -241,7 +242,8 @@ def how_to_resume(folder: Path, request: Request) -> str:
     if request.own_quality or not all(note.module for note in request.own_methods):
         return f"To resume: call analysis.score_run with the same arguments and {str(folder)!r}"
     own = "".join(f" {note.module}" for note in request.own_methods)
-    return f"To resume: {ANALYSIS_COMMAND} score --out {folder} --resume{' --methods' if own else ''}{own}"
+    served = " --endpoint URL" if request.engine == VLLM else ""
+    return f"To resume: {ANALYSIS_COMMAND} score --out {folder} --resume{served}{' --methods' if own else ''}{own}"
 
 
 def _remove_temporary_files(folder: Path) -> None:

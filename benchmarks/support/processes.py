@@ -18,8 +18,11 @@ def memory_mib(name: str, *, process: int | str = "self", file: str = "status") 
 
 def family_mib(process: int) -> float:
     """MiB of a process and all that descend from it; what several share is counted once."""
-    lists = [path.read_text(encoding="utf-8") for path in Path(f"/proc/{process}/task").glob("*/children")]
-    own = memory_mib("Pss", process=process, file="smaps_rollup")
+    try:
+        lists = [path.read_text(encoding="utf-8") for path in Path(f"/proc/{process}/task").glob("*/children")]
+        own = memory_mib("Pss", process=process, file="smaps_rollup")
+    except (FileNotFoundError, ProcessLookupError):  # it has ended since it was listed
+        return 0.0
     return own + sum(family_mib(int(child)) for children in lists for child in children.split())
 
 

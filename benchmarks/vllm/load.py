@@ -20,15 +20,15 @@ from analysis.datasets.names import PLAIN, load
 from analysis.evidence.record import Bound, Cell, Record
 from benchmarks.support.processes import family_mib
 from benchmarks.support.recording import at_most, measured, tell
-from benchmarks.vllm.agreement import MOST_ATTENTION, hanging_up, model_folder
+from benchmarks.vllm.agreement import MOST_ATTENTION, MOST_LOGPROB, hanging_up, model_folder
 from benchmarks.vllm.server import MODEL, answered, started
 from rauq import Trace, from_vllm, load_model
 from rauq.errors import RauqError
 
 MINUTES, CLIENTS, LEAVERS, QUESTIONS, TOKENS = 10, 12, 8, 40, 48
-STAYS = 60  # seconds in which the server has to see that the last client has gone
+WAITS = 60  # seconds in which the server has to see that the last client has gone
 MOST_GROWTH = 64  # MiB, from the second minute to the last
-KEPT = Path("/dev/shm")  # noqa: S108 - where the plugin keeps rows while an answer is written
+ROWS = Path("/dev/shm")  # noqa: S108 - where the plugin keeps rows while an answer is written
 COLUMNS = ("minute", "answers", "lost", "other tokens", "rows of another", "largest difference", "MiB")
 
 
@@ -53,11 +53,13 @@ def measure() -> Record:
     prompts = asked[:: max(1, len(asked) // QUESTIONS)][:QUESTIONS]
     with model_folder(lm) as folder:
         del lm
+        before = set(ROWS.glob("rauq-vllm-*"))
         with started(folder) as (client, process):
+            (folder_of_rows,) = set(ROWS.glob("rauq-vllm-*")) - before
             alone = [from_vllm(one) for one in answered(client, prompts, clients=1, tokens=TOKENS)]
             with hanging_up(client, prompts, LEAVERS) as given_up:
                 minutes = [_minute(client, process, prompts, alone, number) for number in range(MINUTES)]
-            left = _left()
+            left = _left(folder_of_rows)
     return record_of(minutes, given_up=len(given_up), left=left)
 
 
@@ -81,23 +83,35 @@ def _minute(client: openai.OpenAI, process: int, prompts: Sequence[str], alone: 
 
 
 def _compared(client: openai.OpenAI, prompt: str, alone: Trace) -> tuple[str, float]:
-    """What an answer is beside the one asked alone, and the largest difference of a weight before they part."""
+    """What an answer is beside the one asked alone, and the largest difference of a weight."""
     try:
         trace = from_vllm(answered(client, [prompt], clients=1, tokens=TOKENS)[0])
     except (RauqError, openai.OpenAIError):
         return "lost", 0.0
-    both = zip(trace.answer_ids.tolist(), alone.answer_ids.tolist(), strict=False)
-    same = next((place for place, (one, other) in enumerate(both) if one != other), len(alone.answer_ids))
-    difference = float(np.abs(trace.attention[:, :, :same] - alone.attention[:, :, :same]).max(initial=0))
-    if difference > MOST_ATTENTION:
+    return compared(trace, alone)
+
+
+def compared(trace: Trace, alone: Trace) -> tuple[str, float]:
+    """What an answer is beside the one asked alone, and the largest difference of a weight while they are the same.
+
+    Another token is only believed where it was about as probable: the row that predicts it is compared too.
+    """
+    both = list(zip(trace.answer_ids.tolist(), alone.answer_ids.tolist(), strict=False))
+    same = next((place for place, (one, other) in enumerate(both) if one != other), len(both))
+    rows = min(same + 1, len(both))
+    difference = float(np.abs(trace.attention[:, :, :rows] - alone.attention[:, :, :rows]).max())
+    if trace.prompt_ids.tolist() != alone.prompt_ids.tolist() or not difference <= MOST_ATTENTION:
         return "rows of another", difference
-    return ("same" if same == len(alone.answer_ids) else "other tokens"), difference
+    if same < len(both):
+        best, second = (alternative.logprob for alternative in alone.alternatives[same][:2])
+        return ("other tokens" if best - second < MOST_LOGPROB else "rows of another"), difference
+    return ("same" if len(trace.answer_ids) == len(alone.answer_ids) else "rows of another"), difference
 
 
-def _left() -> int:
+def _left(folder: Path) -> int:
     """Files of requests that are still kept some time after the last answer."""
-    end = time.monotonic() + STAYS
-    while (left := sum(1 for folder in KEPT.glob("rauq-vllm-*") for file in folder.iterdir() if file.suffix)) > 0:
+    end = time.monotonic() + WAITS
+    while (left := sum(1 for file in folder.iterdir() if file.suffix)) > 0:
         if time.monotonic() > end:
             break
         time.sleep(1)
@@ -112,12 +126,12 @@ def record_of(minutes: Sequence[Minute], *, given_up: int, left: int) -> Record:
     growth = minutes[-1].mebibytes - minutes[1].mebibytes
     answers = total["answers"]
     other = (
-        f"{total['other tokens']:,} of {answers:,} answers went on with another token at some place: sums round "
-        "differently in a batch, which decides between two tokens that are about as probable."
+        f"{total['other tokens']:,} of {answers:,} answers went on with another token where two were within "
+        f"{MOST_LOGPROB:g} nats of each other: sums round differently in a batch."
     )
     return measured(
         "vllm_load",
-        title="A crowd that asks vLLM for attention",
+        title="vLLM under concurrent requests",
         about=f"For {len(minutes)} minutes, {CLIENTS} clients ask {MODEL} in vLLM {QUESTIONS} questions in any order, "
         f"with attention in the response, beside {LEAVERS} clients that hang up. Each answer is compared with the one "
         "to the same question asked alone. Memory is that of all processes of the server.",

@@ -8,25 +8,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar, Unpack
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
 import numpy as np
 
 from rauq.arguments import Cancel, Sampling, check_unicode
-from rauq.checkpoints.kinds import check_kind
+from rauq.checkpoints.kinds import KindAndReason, check_kind, kind_of
 from rauq.errors import EngineStopped, Failure, InvalidInput, ModelNotFound, RauqError, UnsupportedModel
 from rauq.model.batches import in_batches
 from rauq.model.context import Limits, PromptLike, stop_strings
 from rauq.model.options import AnswerOptions, CaptureOptions, LimitOptions, PromptOptions, parts
-from rauq.model.vllm import as_chat, continued, from_vllm, last_row_of, request_for, understood
+from rauq.model.vllm import as_chat, continued, from_vllm, last_row_of, malformed_is_invalid, request_for
 from rauq.trace.messages import Message, checked_options, is_conversation, messages_of
 from rauq.trace.trace import NUM_BANDS, Extra, Kind, Trace
 
 KEY = "VLLM_API_KEY"  # the variable in which vLLM itself reads the key of its server
 _SECONDS = 3600.0  # without a byte of the answer, which comes at once when it is whole
 _LONGEST_REASON = 500  # characters of what a server says
+_LARGEST = 2**30  # bytes of a response; that of 4,096 tokens, 32 layers and 32 heads, 8 keys back, has half as many
+_OWN_HOSTS = ("localhost", "127.0.0.1", "::1")  # which are not asked through a proxy
+_ENDED = ("stop", "length")  # the other reasons for the end of an answer are failures
 _PART = 32  # tokens that are asked for at a time, where a stop string may end the answer
 _PROBE = "A"
 _GREEDY = {"temperature": 0.0}
@@ -47,7 +50,8 @@ class ServedModel:
     """A model as its server describes it; what is sent to the server, several prompts at a time, is not shared.
 
     `layers` are those whose attention the server returns, `offsets` keys back of each, `context_length` the most tokens
-    of prompt and answer together. `engine` names vLLM and its version.
+    of prompt and answer together. `engine` names vLLM and its version, `adapter` a LoRA; `why` says how its kind is
+    known.
     """
 
     url: str
@@ -63,6 +67,8 @@ class ServedModel:
     vocab_size: int
     offsets: int
     context_length: int
+    adapter: str = ""
+    why: str = ""
 
     @property
     def extras(self) -> tuple[Extra, ...]:
@@ -130,7 +136,7 @@ class ServedModel:
     def _batches(
         self, items: Sequence[Any], ask: Callable[[Any], Answer], size: int, cancel: Cancel | None
     ) -> Iterator[Answer | Failure]:
-        """What `ask` gives for each item, all of a batch at the same time."""
+        """What `ask` gives for each item, all of a batch at the same time; nothing once cancelled."""
 
         def result(item: Any) -> Answer | RauqError:
             try:
@@ -141,9 +147,14 @@ class ServedModel:
                 return error
 
         def run(batch: Sequence[Any]) -> list[Answer | RauqError]:
-            with ThreadPoolExecutor(len(batch)) as pool:
+            pool = ThreadPoolExecutor(len(batch))
+            try:
                 return list(pool.map(result, batch))
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
 
+        if cancel is not None and cancel.is_set():
+            return iter(())
         return in_batches(items, encode=lambda item: item, run=run, size=size, cancel=cancel)
 
     def _asking(self, call: str, options: AnswerOptions) -> Callable[[PromptLike, Sampling | None], Trace]:
@@ -168,19 +179,34 @@ class ServedModel:
     def _answered(
         self, prompt: PromptLike, limits: Limits, sampling: Sampling | None, asked: Mapping[str, Any], offsets: int
     ) -> Trace:
-        salt = secrets.token_hex(16)  # no keys are taken from the cache of other requests, so that sums round alike
+        salt = secrets.token_hex(16)  # no keys are taken from the cache of other answers, so that sums round alike
         question = _question(prompt, self.kind, **asked)
-        with understood():
+        with malformed_is_invalid():
             found = self._generated(question, limits, sampling, salt)
         trace = from_vllm(found, messages=question.messages, kind=self.kind)
+        self._check_same(trace)
         attention = trace.attention[..., :offsets]
-        if limits.last_row:
+        if limits.last_row and not _is_cancelled(limits):
             attention = attention.copy()
             attention[:, :, -1] = self._last_row(trace, salt)[..., :offsets]
         about: dict[str, Any] = {"attention": attention, "sampling": sampling, "model": self.name}
+        about |= {"adapter": self.adapter, "template_options": question.template_options}
+        if _is_cancelled(limits):
+            about["stop_reason"] = "cancelled"
         if question.messages and not is_conversation(prompt):
             about |= {"messages": (), "prompt_form": "text"}
-        return replace(trace, **about, template_options=question.template_options)
+        return replace(trace, **about)
+
+    def _check_same(self, trace: Trace) -> None:
+        """See that the server still runs the model that it described.
+
+        Raises:
+            EngineStopped: it does not.
+        """
+        names = ("revision", "dtype", "quantisation", "engine", "layers", "num_layers", "num_heads", "vocab_size")
+        if other := [name for name in names if getattr(trace, name) != getattr(self, name)]:
+            message = f"The server at {self.url} now runs another model: {', '.join(other)} changed."
+            raise EngineStopped(message)
 
     def _generated(
         self, question: "_Question", limits: Limits, sampling: Sampling | None, salt: str
@@ -188,29 +214,36 @@ class ServedModel:
         """The response, in the shape of a chat completion.
 
         vLLM ends an answer at a stop string without returning its attention. It is therefore asked for some tokens at a
-        time where there are stop strings, which are looked for here.
+        time where there are stop strings, which are looked for here. A drawn answer is asked for as a whole: parts of
+        it would need seeds of their own, and tokens that are asked for again would be drawn twice.
         """
-        size = min(_PART, limits.max_new_tokens) if limits.stop else limits.max_new_tokens
-        first = as_chat(self._first(question, self._body(size, sampling, salt)), question.text)
-        responses, prompt = [first], list(first["prompt_token_ids"])
+        size = _PART if limits.stop and sampling is None else limits.max_new_tokens
+        body = self._body(min(size, limits.max_new_tokens, self.context_length), sampling, salt)
+        responses = [as_chat(self._post(question.path, {**body, **question.body}), question.text)]
+        prompt = list(responses[0]["prompt_token_ids"])
         most = min(limits.max_new_tokens, self.context_length - len(prompt))
         while True:
+            self._check_ended(responses[-1])
             ids = [token for given in responses for token in given["choices"][0]["token_ids"]]
             count = stop_at([piece for given in responses for piece in _pieces(given)], limits.stop)
-            if count or len(ids) >= most or responses[-1]["choices"][0]["finish_reason"] != "length":
+            is_whole = len(ids) >= most or responses[-1]["choices"][0]["finish_reason"] != "length"
+            if count or is_whole or _is_cancelled(limits):
                 return continued(responses, count=count or len(ids), stopped=bool(count))
             responses[-1] = _without_a_part_of_a_character(responses[-1])
             ids = ids[: sum(len(given["choices"][0]["token_ids"]) for given in responses)]
-            body = self._body(min(size, most - len(ids)), _continued(sampling, len(responses)), salt)
+            body = self._body(min(size, most - len(ids)), sampling, salt)
             responses.append(as_chat(self._post("completions", body | {"prompt": [*prompt, *ids]})))
 
-    def _first(self, question: "_Question", body: dict[str, Any]) -> Mapping[str, Any]:
-        """The response to a prompt; it ends with the context where that leaves less room than was asked for."""
-        whole = {**body, **question.body}
-        try:
-            return self._post(question.path, whole)
-        except InvalidInput:
-            return self._post(question.path, whole | {"max_tokens": None})
+    def _check_ended(self, response: Mapping[str, Any]) -> None:
+        """See that the server has not cut an answer short.
+
+        Raises:
+            EngineStopped: it has.
+        """
+        reason = response["choices"][0]["finish_reason"]
+        if reason not in _ENDED:
+            message = f"The server at {self.url} ended an answer before its end ({reason})."
+            raise EngineStopped(message)
 
     def _body(self, most: int, sampling: Sampling | None, salt: str) -> dict[str, Any]:
         body = {"model": self.name, "max_tokens": most, "cache_salt": salt, **_NEUTRAL}
@@ -228,7 +261,7 @@ class ServedModel:
         return last_row_of(self._post("completions", body))
 
     def _post(self, path: str, body: Mapping[str, Any]) -> Any:
-        return _asked_of(f"{self.url}/v1/{path}", request_for(body))
+        return _json_of(f"{self.url}/v1/{path}", request_for(body))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,17 +294,30 @@ def _question(
         )
         raise InvalidInput(message)
     options = checked_options(template_options)
-    if not (isinstance(prompt, str) or is_conversation(prompt)):
+    if is_conversation(prompt):
+        messages = messages_of(prompt)
+        is_chat = chat is not False
+    elif isinstance(prompt, str):
+        check_unicode(prompt)
+        messages = messages_of([{"role": "user", "content": prompt}])
+        is_chat = kind == "instruct" if chat is None else chat
+    else:
         message = f"Got a prompt of {type(prompt).__name__}; a vLLM server is given a text, or messages."
         raise InvalidInput(message)
-    if isinstance(prompt, str):
-        check_unicode(prompt)
-    if isinstance(prompt, str) and not (chat or (chat is None and kind == "instruct")):
+    if not is_chat and (options or not isinstance(prompt, str)):
+        message = (
+            "Messages and template options need the chat template, which chat=False leaves out. Give a text alone."
+        )
+        raise InvalidInput(message)
+    if isinstance(prompt, str) and not is_chat:
         return _Question(path="completions", body={"prompt": prompt}, text=prompt)
-    messages = messages_of([{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt)
     body: dict[str, Any] = {"messages": [message.as_dict() for message in messages]}
     body |= {"chat_template_kwargs": options} if options else {}
     return _Question(path="chat/completions", body=body, messages=messages, template_options=options)
+
+
+def _is_cancelled(limits: Limits) -> bool:
+    return limits.cancel is not None and limits.cancel.is_set()
 
 
 def _pieces(response: Mapping[str, Any]) -> list[bytes]:
@@ -289,16 +335,9 @@ def _without_a_part_of_a_character(response: Mapping[str, Any]) -> Mapping[str, 
     return response if count == len(pieces) else continued([response], count=count, stopped=False)
 
 
-def _continued(sampling: Sampling | None, part: int) -> Sampling | None:
-    """How a part of an answer is drawn: the first with its seed, those after it with seeds that follow from it."""
-    if sampling is None or part == 0:
-        return sampling
-    return replace(sampling, seed=_seeds((sampling.seed or 0, part), 1)[0])
-
-
-def _seeds(entropy: int | tuple[int, ...], count: int) -> list[int]:
-    """Seeds that vLLM takes, which are signed."""
-    return [int(seed >> np.uint64(1)) for seed in np.random.SeedSequence(entropy).generate_state(count, np.uint64)]
+def _seeds(seed: int, count: int) -> list[int]:
+    """Seeds that vLLM takes, which are signed, and follow from one."""
+    return [int(each >> np.uint64(1)) for each in np.random.SeedSequence(seed).generate_state(count, np.uint64)]
 
 
 def stop_at(pieces: Sequence[bytes], stops: Sequence[str]) -> int:
@@ -314,9 +353,9 @@ def stop_at(pieces: Sequence[bytes], stops: Sequence[str]) -> int:
 def served_model(url: str, *, name: str | None = None, kind: Kind | None = None) -> ServedModel:
     """A model that a vLLM server with the plugin rauq-vllm runs at this address, such as http://127.0.0.1:8000.
 
-    `name`: which of the models that it serves; needed where there are several. `kind`: "instruct" by default, whose
-    prompts are sent as messages; those of a "base" model are completed. The server is asked for one token, to see what
-    it returns. A key that it wants is read from the environment, VLLM_API_KEY.
+    `name`: which of the models that it serves; needed where there are several. `kind`: that of `rauq.load_model`;
+    prompts of an "instruct" model are sent as messages, those of a "base" model are completed. The server is asked for
+    a token or two, to see what it returns. A key that it wants is read from the environment, VLLM_API_KEY.
 
     Raises:
         InvalidInput: no address, or a server without the plugin.
@@ -325,20 +364,18 @@ def served_model(url: str, *, name: str | None = None, kind: Kind | None = None)
     """
     check_kind(kind)
     place = _checked(url)
-    with understood():
-        served = {entry["id"]: entry for entry in _asked_of(f"{place}/v1/models")["data"]}
-    if name is None and len(served) == 1:
-        (name,) = served
-    if name not in served:
-        got = "no name" if name is None else repr(name)
-        message = f"The server at {place} serves {', '.join(served)}; got {got}. Give one of these."
-        raise ModelNotFound(message)
-    about: Any = {"url": place, "name": name, "kind": kind or "instruct"}
-    about["context_length"] = served[name].get("max_model_len") or 2**31
-    body = {"model": name, "prompt": _PROBE, "max_tokens": 1, **_GREEDY}
-    probe = from_vllm(_asked_of(f"{place}/v1/completions", request_for(body)), prompt=_PROBE)
+    with malformed_is_invalid():
+        card = _card(_json_of(f"{place}/v1/models")["data"], place, name)
+    found = KindAndReason(kind, "as asked for") if kind else _kind(place, card)
+    body = {"model": card.name, "prompt": _PROBE, "max_tokens": 1, **_GREEDY}
+    probe = from_vllm(_json_of(f"{place}/v1/completions", request_for(body)), prompt=_PROBE)
     return ServedModel(
-        **about,
+        url=place,
+        name=card.name,
+        kind=found.kind,
+        why=found.why,
+        adapter=card.adapter,
+        context_length=card.context_length,
         revision=probe.revision,
         dtype=probe.dtype,
         quantisation=probe.quantisation,
@@ -351,11 +388,57 @@ def served_model(url: str, *, name: str | None = None, kind: Kind | None = None)
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Card:
+    """What a server says of a model: its name, where it was loaded from, its context, and its LoRA, if it is one."""
+
+    name: str
+    root: str
+    context_length: int
+    adapter: str = ""
+
+
+def _card(served: Sequence[Mapping[str, Any]], place: str, name: str | None) -> _Card:
+    cards = {str(entry["id"]): entry for entry in served}
+    if name is None and len(cards) == 1:
+        (name,) = cards
+    if name not in cards:
+        got = "no name was given" if name is None else f"got {name!r}"
+        message = f"The server at {place} serves {', '.join(cards) or 'no model'}; {got}. Give one of its models."
+        raise ModelNotFound(message)
+    card = cards[name]
+    adapted = cards.get(card.get("parent") or "", card)
+    return _Card(
+        name=name,
+        root=str(adapted.get("root") or adapted["id"]),
+        context_length=int(adapted["max_model_len"]),
+        adapter=str(card.get("root") or name) if card.get("parent") else "",
+    )
+
+
+@dataclass(frozen=True)
+class _Template:
+    """Whether there is a chat template, as `kind_of` asks it of a tokenizer."""
+
+    chat_template: str | None
+
+
+def _kind(place: str, card: _Card) -> KindAndReason:
+    """The kind of a model, as of one that is loaded; whether it has a chat template is tried."""
+    body = {"model": card.name, "messages": [{"role": "user", "content": _PROBE}], "max_tokens": 1, **_GREEDY}
+    try:
+        _json_of(f"{place}/v1/chat/completions", body)
+        template = _Template("that of the server")
+    except InvalidInput:
+        template = _Template(None)
+    return kind_of([card.name, card.root], template)
+
+
 def _checked(url: str) -> str:
-    """The address of a server without what follows its place.
+    """The address of a server, without a slash or /v1 at its end.
 
     Raises:
-        InvalidInput: it is none.
+        InvalidInput: it is not the address of a server.
     """
     try:
         found = urlsplit(url)
@@ -368,36 +451,74 @@ def _checked(url: str) -> str:
     return url.rstrip("/").removesuffix("/v1")
 
 
-def _asked_of(address: str, body: Mapping[str, Any] | None = None) -> Any:
+class _NoRedirect(HTTPRedirectHandler):
+    """Follows none: prompts and key are for the server that was named."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """None is followed."""
+
+
+def _opener(address: str) -> OpenerDirector:
+    own = urlsplit(address).hostname in _OWN_HOSTS
+    return build_opener(_NoRedirect, *([ProxyHandler({})] if own else []))
+
+
+def _headers() -> dict[str, str]:
+    """Of a request.
+
+    Raises:
+        InvalidInput: a key that no header can carry.
+    """
+    key = os.environ.get(KEY, "").strip()
+    if not key.isascii() or not key.isprintable():
+        message = f"{KEY} in the environment has characters that no key has. Set it again."
+        raise InvalidInput(message)
+    return {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+
+
+def _json_of(address: str, body: Mapping[str, Any] | None = None) -> Any:
     """What a server answers, as JSON; without a body, to a GET.
 
     Raises:
         InvalidInput: it refuses the request; the message has its reason.
         EngineStopped: it cannot be reached, ended the connection, or failed.
     """
-    headers = {"Content-Type": "application/json"}
-    if key := os.environ.get(KEY):
-        headers["Authorization"] = f"Bearer {key}"
-    content = None if body is None else json.dumps(body).encode()
+    request = Request(address, None if body is None else json.dumps(body).encode(), _headers())  # noqa: S310 - checked
     try:
-        with urlopen(Request(address, content, headers), timeout=_SECONDS) as response:  # noqa: S310 - http or https
-            return json.load(response)
-    except HTTPError as error:
-        reason = f"{address} answered {error.code}: {_reason(error)}"
-        if 400 <= error.code < 500 and error.code not in (401, 403, 404, 408, 429):
-            raise InvalidInput(reason) from error
-        raise EngineStopped(reason) from error
-    except (URLError, OSError, http.client.HTTPException, ValueError) as error:
+        status, content = _exchanged(request)
+    except (OSError, http.client.HTTPException) as error:
         message = f"The server at {address} does not answer ({getattr(error, 'reason', error)!s})."
+        raise EngineStopped(message) from error
+    if status in (400, 422):
+        message = f"{address} answered {status}: {_reason(content)}"
+        raise InvalidInput(message)
+    if status != 200:
+        hint = f" Set its key in the environment, as {KEY}." if status == 401 else ""
+        message = f"{address} answered {status}: {_reason(content)}{hint}"
+        raise EngineStopped(message)
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        message = f"{address} did not answer with JSON ({error})."
         raise EngineStopped(message) from error
 
 
-def _reason(error: HTTPError) -> str:
+def _exchanged(request: Request) -> tuple[int, bytes]:
+    """The status and the content of a response, of one that reports an error too."""
+    try:
+        with _opener(request.full_url).open(request, timeout=_SECONDS) as response:
+            return response.status, response.read(_LARGEST)
+    except HTTPError as error:
+        with error:
+            return error.code, error.read(_LONGEST_REASON * 10)
+
+
+def _reason(content: bytes) -> str:
     """What a server says of an error, in one line."""
-    text = error.read().decode(errors="replace")
+    text = content.decode(errors="replace")
     try:
         said = json.loads(text)["error"]
-        text = said["message"] if isinstance(said, dict) else str(said)
-    except (ValueError, KeyError, TypeError):
+        text = str(said["message"] if isinstance(said, dict) else said)
+    except (ValueError, KeyError, TypeError, RecursionError):
         pass
-    return " ".join(text.split())[:_LONGEST_REASON] or str(error.reason)
+    return " ".join(text.split())[:_LONGEST_REASON] or "no reason is given"

@@ -71,14 +71,14 @@ def from_vllm(
         Trace(mine, 'Yes', 2 + 1 tokens, 1 layers of 1 heads)
     """
     said = messages_of(messages) if messages else ()
-    with understood():
+    with malformed_is_invalid():
         parts = [_dumped(part) for part in (response if isinstance(response, Sequence) else [response])]
         given = _joined(parts) if isinstance(response, Sequence) else parts[0]
         return _trace(as_chat(given, prompt), said, kind)
 
 
 @contextmanager
-def understood() -> Iterator[None]:
+def malformed_is_invalid() -> Iterator[None]:
     """While a response of a server is read: what is missing in it, or of another form, is an `InvalidInput`."""
     try:
         yield

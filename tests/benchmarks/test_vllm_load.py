@@ -1,8 +1,14 @@
-"""The record of a crowd at vLLM says when an answer was lost, was another's, or left something behind."""
+"""The record of many clients at vLLM says when an answer was lost, was another's, or left something behind."""
 
 from collections import Counter
+from dataclasses import replace
 
-from benchmarks.vllm.load import Minute, record_of
+import numpy as np
+import pytest
+
+from benchmarks.vllm.load import Minute, compared, record_of
+from rauq.recorded.answers import find_recorded
+from rauq.trace.trace import Alternative
 
 FINE = Minute(counts=Counter({"answers": 40, "same": 39, "other tokens": 1}), largest=2e-6, mebibytes=900.0)
 
@@ -25,3 +31,25 @@ def test_each_fault_misses_its_bound():
     assert "Growth of memory" in unmet([FINE, FINE, Minute(mebibytes=1000.0)])[0]
     assert "Files left" in unmet([FINE, FINE], left=2)[0]
     assert "given up" in unmet([FINE, FINE], given_up=0)[0]
+
+
+@pytest.fixture
+def alone():
+    return find_recorded("unknown-place").trace()
+
+
+def changed(trace, **arrays):
+    return replace(trace, **{name: np.array(value) for name, value in arrays.items()})
+
+
+def test_an_answer_is_its_own_or_is_found_out(alone):
+    assert compared(alone, alone) == ("same", 0.0)
+    ids, rows = alone.answer_ids.copy(), alone.attention.copy()
+    rows[0, 0, 2, 0] += 0.01
+    assert compared(changed(alone, attention=rows), alone)[0] == "rows of another"
+    ids[0] += 1
+    assert compared(changed(alone, answer_ids=ids), alone)[0] == "rows of another"
+    tie = (Alternative(1, "a", -0.5), Alternative(2, "b", -0.5001))
+    near = replace(alone, alternatives=(tie, *alone.alternatives[1:]))
+    assert compared(changed(alone, answer_ids=ids), near)[0] == "other tokens"
+    assert compared(changed(alone, prompt_ids=alone.prompt_ids + 1), alone)[0] == "rows of another"

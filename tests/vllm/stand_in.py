@@ -20,6 +20,10 @@ class Behaviour:
     plugin: bool = True
     shared: bool = False  # whether each two tokens share a character, which the second of them has
     fails: tuple[int, str] | None = None
+    cards: tuple[dict, ...] = ()
+    dtype: str = "float32"
+    reason: str = ""  # why every answer ends
+    template: bool = True
     fails_after: int = 10**9  # requests
     sent: list = field(default_factory=list)
     keys: list = field(default_factory=list)
@@ -31,24 +35,21 @@ def serving(lm, behaviour):
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            entries = [{"id": name, "max_model_len": CONTEXT} for name in behaviour.names]
+            entries = [{"id": name, "root": name, "max_model_len": CONTEXT} for name in behaviour.names]
+            entries += behaviour.cards
             self._reply(200, {"data": entries if self.path == "/v1/models" else []})
 
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             behaviour.sent.append((self.path, body))
             behaviour.keys.append(self.headers["Authorization"])
-            if behaviour.fails and len(behaviour.sent) > behaviour.fails_after:
-                code, message = behaviour.fails
-                self._reply(code, {"error": {"message": message, "code": code}})
-            elif (body["max_tokens"] or 0) > CONTEXT:
-                self._reply(400, {"error": {"message": f"max_tokens cannot be greater than {CONTEXT}", "code": 400}})
-            else:
-                self._reply(200, answer(lm, body, behaviour))
+            self._reply(*reply(lm, body, behaviour))
 
         def _reply(self, code, content):
             said = json.dumps(content).encode()
             self.send_response(code)
+            if code in (301, 302):
+                self.send_header("Location", "http://127.0.0.1:9/elsewhere")
             self.send_header("Content-Length", str(len(said)))
             self.end_headers()
             self.wfile.write(said)
@@ -67,6 +68,18 @@ def serving(lm, behaviour):
         thread.join()
 
 
+def reply(lm, body, behaviour):
+    """The status and the content of a response."""
+    if behaviour.fails and len(behaviour.sent) > behaviour.fails_after:
+        code, said = behaviour.fails
+        return code, said if isinstance(said, dict) else {"error": {"message": said, "code": code}}
+    if "messages" in body and not behaviour.template:
+        return 400, {"error": {"message": "no chat template", "code": 400}}
+    if body["max_tokens"] > CONTEXT:
+        return 400, {"error": {"message": f"max_tokens cannot be greater than {CONTEXT}", "code": 400}}
+    return 200, answer(lm, body, behaviour)
+
+
 def answer(lm, body, behaviour):
     """A response in vLLM's shape; its template writes the messages one after the other."""
     chat = "messages" in body
@@ -81,7 +94,7 @@ def _response(lm, body, behaviour, prompt, room, *, chat):
     trace = lm.generate(
         prompt,
         chat=False,
-        max_new_tokens=min(body["max_tokens"] or room, room),
+        max_new_tokens=min(body["max_tokens"], room),  # as vLLM shortens it
         stop=body.get("stop") or (),
         do_sample=bool(drawn),
         offsets=behaviour.offsets,
@@ -95,12 +108,12 @@ def _response(lm, body, behaviour, prompt, room, *, chat):
     ]
     ids = {"prompt_token_ids": trace.prompt_ids.tolist()}
     choice = {
-        "finish_reason": "length" if trace.stop_reason == "length" else "stop",
+        "finish_reason": behaviour.reason or ("length" if trace.stop_reason == "length" else "stop"),
         "stop_reason": None,
         "token_ids": trace.answer_ids.tolist(),
         **({"logprobs": _chat_rows(rows)} if chat else {"text": trace.answer, "logprobs": _rows(rows), **ids}),
     }
-    found = {"rauq": _found(trace)} if behaviour.plugin else None
+    found = {"rauq": _found(trace, behaviour)} if behaviour.plugin else None
     whole = {"model": body["model"], "choices": [choice], "kv_transfer_params": found}
     return whole | (ids | {"prompt_text": prompt} if chat else {})
 
@@ -138,12 +151,12 @@ def _rows(rows):
     }
 
 
-def _found(trace):
+def _found(trace, behaviour):
     rows = trace.attention[:, :, :-1].astype("<f4")
     return {
         "schema": 1,
         "engine": "vllm 0.32.0",
-        "dtype": trace.dtype,
+        "dtype": behaviour.dtype,
         "quantisation": "",
         "revision": "",
         "num_layers": trace.num_layers,

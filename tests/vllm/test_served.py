@@ -9,6 +9,7 @@ import rauq
 from rauq.errors import EngineStopped, Failure, InvalidInput, ModelNotFound, UnsupportedModel
 from rauq.model import served
 from rauq.model.served import served_model
+from tests.vllm.stand_in import CONTEXT
 
 ASKED = [
     "In which country is Lyon?\n",
@@ -75,29 +76,88 @@ def test_an_answer_ends_with_the_context(address, embedded):
     assert in_parts.answer_ids.tolist() == whole.answer_ids.tolist()
 
 
-def test_samples_follow_from_their_seed(address, behaviour):
+def test_samples_follow_from_their_seed_and_are_asked_for_as_a_whole(address, behaviour, monkeypatch):
+    monkeypatch.setattr(served, "_PART", 2)
     lm = served_model(address, kind="base")
+    before = len(behaviour.sent)
     how = {"seeds": [7, 8], "k": 3, "max_new_tokens": 24, "stop": ("\n",)}
     first, again = (list(lm.sample_batch(ASKED[1:], **how)) for _ in range(2))
     assert [[one.answer for one in each] for each in first] == [[one.answer for one in each] for each in again]
     assert len({one.answer for one in first[1]}) > 1
-    assert all(0 <= body["seed"] < 2**63 for _, body in behaviour.sent if body["temperature"])
+    asked = [body for _, body in behaviour.sent[before:]]
+    assert len(asked) == 12
+    assert len({body["seed"] for body in asked}) == 6
+    assert all(0 <= body["seed"] < 2**63 and body["max_tokens"] == 24 for body in asked)
     assert first[0][0].sampling.temperature == 1
+    assert all(one.answer.count("\n") <= 1 for each in first for one in each)
 
 
 def test_requests_are_greedy_and_share_no_keys(address, behaviour):
-    list(served_model(address).generate_batch(ASKED[:2], max_new_tokens=4))
-    bodies = [body for path, body in behaviour.sent if path == "/v1/chat/completions"]
+    lm = served_model(address)
+    before = len(behaviour.sent)
+    list(lm.generate_batch(ASKED[:2], max_new_tokens=4))
+    bodies = [body for path, body in behaviour.sent[before:] if path == "/v1/chat/completions"]
     assert len({body["cache_salt"] for body in bodies}) == 2
     for body in bodies:
         assert (body["temperature"], body["top_p"], body["repetition_penalty"]) == (0, 1, 1)
         assert body["kv_transfer_params"] == {"rauq": True}
 
 
-def test_the_key_is_read_from_the_environment(address, behaviour, monkeypatch):
-    monkeypatch.setenv(served.KEY, "of vllm")
-    served_model(address)
-    assert behaviour.keys == ["Bearer of vllm"]
+def test_the_key_is_read_from_the_environment_and_never_said(address, behaviour, monkeypatch):
+    monkeypatch.setenv(served.KEY, " of-vllm\r\n")
+    served_model(address, kind="base")
+    assert behaviour.keys == ["Bearer of-vllm"]
+    monkeypatch.setenv(served.KEY, "se\rcret")
+    with pytest.raises(InvalidInput, match="has characters that no key has") as refused:
+        served_model(address)
+    assert "cret" not in str(refused.value)
+
+
+def test_prompts_and_key_go_to_no_other_place(address, behaviour, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    lm = served_model(address, kind="base")
+    behaviour.fails, behaviour.fails_after = (302, "over there"), 0
+    with pytest.raises(EngineStopped, match="answered 302: over there"):
+        list(lm.generate_batch(ASKED[:1]))
+
+
+@pytest.mark.parametrize(
+    ("name", "template", "found"),
+    [
+        ("served", True, ("instruct", "it has a chat template")),
+        ("served", False, ("base", "it has no chat template")),
+        ("meta-llama/Llama-3.1-8B", True, ("base", "the paper's list of models")),
+        ("mine-base", True, ("base", "its name says base")),
+    ],
+)
+def test_the_kind_is_found_as_of_a_model_that_is_loaded(address, behaviour, name, template, found):
+    behaviour.names, behaviour.template = (name,), template
+    lm = served_model(address)
+    assert (lm.kind, lm.why) == found
+
+
+def test_an_adapter_has_the_context_of_its_model(address, behaviour):
+    behaviour.cards = ({"id": "tuned", "root": "/weights/tuned", "parent": "served", "max_model_len": None},)
+    lm = served_model(address, name="tuned", kind="base")
+    assert (lm.context_length, lm.adapter) == (CONTEXT, "/weights/tuned")
+    assert served_model(address, name="served", kind="base").adapter == ""
+
+
+@pytest.mark.parametrize("change", [{"dtype": "bfloat16"}, {"reason": "abort"}])
+def test_another_model_and_an_answer_that_was_cut_short_end_the_batch(address, behaviour, change):
+    lm = served_model(address, kind="base")
+    for name, value in change.items():
+        setattr(behaviour, name, value)
+    with pytest.raises(EngineStopped, match=r"dtype changed|before its end \(abort\)"):
+        list(lm.generate_batch(ASKED[:1]))
+
+
+def test_messages_need_the_template(address):
+    lm = served_model(address, kind="base")
+    said = [{"role": "user", "content": "Is it?"}]
+    for prompt, how in ((said, {"chat": False}), ("Is it?", {"template_options": {"a": 1}})):
+        (found,) = lm.generate_batch([prompt], **how)
+        assert "need the chat template" in str(found.error)
 
 
 def test_a_server_without_the_plugin_is_refused(address, behaviour):
@@ -117,7 +177,7 @@ def test_another_server_is_refused(address, behaviour):
 
 def test_a_model_that_is_not_served_is_named(address, behaviour):
     behaviour.names = ("one", "other")
-    for name, got in ((None, "got no name"), ("third", "got 'third'")):
+    for name, got in ((None, "no name was given"), ("third", "got 'third'")):
         with pytest.raises(ModelNotFound, match=f"serves one, other; {got}"):
             served_model(address, name=name)
     assert served_model(address, name="other").name == "other"
@@ -155,17 +215,32 @@ def test_a_refused_prompt_is_its_own_failure_and_a_lost_server_ends_the_batch(ad
     (found,) = lm.generate_batch(ASKED[:1])
     assert str(found.error).endswith("answered 400: your prompt is too long")
     for code in (401, 404, 429, 500, 503):
-        behaviour.fails = (code, "no")
-        with pytest.raises(EngineStopped, match=f"answered {code}: no"):
-            list(lm.generate_batch(ASKED[:1]))
+        for said in ("no", {"error": {"message": None}}, {"detail": "no"}, {}):
+            behaviour.fails = (code, said)
+            with pytest.raises(EngineStopped, match=f"answered {code}: "):
+                list(lm.generate_batch(ASKED[:1]))
 
 
 def test_nothing_is_asked_once_cancelled(address, behaviour):
-    lm, cancel = served_model(address), Event()
+    lm, cancel = served_model(address, kind="base"), Event()
     cancel.set()
     before = len(behaviour.sent)
-    list(lm.generate_batch(ASKED, batch_size=1, cancel=cancel))
-    assert len(behaviour.sent) - before <= 1
+    assert list(lm.generate_batch(ASKED, batch_size=1, cancel=cancel)) == []
+    assert len(behaviour.sent) == before
+
+
+def test_an_answer_that_is_cancelled_ends_with_its_part(address, monkeypatch):
+    monkeypatch.setattr(served, "_PART", 2)
+    lm, cancel = served_model(address, kind="base"), Event()
+    post = served.ServedModel._post
+
+    def cancelling(self, path, body):
+        cancel.set()
+        return post(self, path, body)
+
+    monkeypatch.setattr(served.ServedModel, "_post", cancelling)
+    (found,) = lm.generate_batch(ASKED[2:], stop=("never said",), max_new_tokens=24, cancel=cancel, last_row=True)
+    assert (len(found.answer_ids), found.stop_reason) == (2, "cancelled")
 
 
 def test_nothing_answers_there():
