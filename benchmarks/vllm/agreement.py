@@ -113,12 +113,13 @@ def hanging_up(client: openai.OpenAI, prompts: Sequence[str], leavers: int) -> I
                     given_up.append(prompt)
 
     with ThreadPoolExecutor(max(1, leavers)) as pool:
+        leaving = [pool.submit(leave, place * 7) for place in range(leavers)]
         try:
-            for place in range(leavers):
-                pool.submit(leave, place * 7)
             yield given_up
         finally:
             over.set()
+        for one in leaving:
+            one.result()  # raises what ended a client
 
 
 def compared(lm: LanguageModel, found: Sequence[Trace]) -> tuple[Cell, ...]:

@@ -109,10 +109,11 @@ def test_keys_work_after_the_button_that_hides_itself(opened):
 
 def test_a_cell_stays_under_the_pointer_when_the_sentence_above_takes_another_line(opened):
     canvas, sentence = opened.locator("canvas.layer-head"), opened.locator(".finding p")
-    lines = sentence.bounding_box()["height"]
-    click_cell(opened, 0, 3)
+    height = sentence.evaluate("p => p.offsetHeight")
+    canvas.scroll_into_view_if_needed()
     before = canvas.bounding_box()
-    opened.wait_for_function("([p, lines]) => p.offsetHeight > lines", arg=[sentence.element_handle(), lines])
+    click_cell(opened, 0, 3)
+    opened.wait_for_function("([p, height]) => p.offsetHeight > height", arg=[sentence.element_handle(), height])
     assert canvas.bounding_box() == before
 
 
