@@ -351,7 +351,7 @@ def _prepare_new(options: argparse.Namespace, space: Workspace, own: Own, consol
         stored_layers=options.layers,
         offsets=options.offsets,
         keep=_names(options.keep),
-        methods=named(words, model=model, data=data, own=given) if words else None,
+        methods=named(words, model=model, data=data, own=given, served=served is not None) if words else None,
         own_methods=own.notes,
         detectors=files,
         samples=options.samples,

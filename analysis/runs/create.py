@@ -29,6 +29,7 @@ from analysis.runs.methods import (
     check_methods,
     default_methods,
     named_in,
+    needs_the_model,
     own_idf,
 )
 from analysis.runs.own import changed, check_unseen
@@ -170,9 +171,7 @@ def _check_unanswered(data: DataSet, request: Request) -> None:
 
 def _beyond_a_server(request: Request) -> list[str]:
     """What a request asks for that needs more of the model than its answers: extras, and methods that look into it."""
-    rows = [METHODS[name] for name in request.known_methods if name in METHODS]
-    looking = [row.id for row in rows if row.extras or row.sample_extras or "p_true" in row.needs]
-    return [*request.keep, *looking]
+    return [*request.keep, *(name for name in request.known_methods if name in METHODS and needs_the_model(name))]
 
 
 def _check_revision(request: Request) -> None:

@@ -34,13 +34,18 @@ COLUMNS = frozenset({*LIGHT.names, *(field.name for field in fields(Example)), "
 """The columns of a run's table besides those of its methods."""
 
 
-def named(words: Sequence[str], *, model: str, data: DataSet, own: Collection[str] = ()) -> tuple[str, ...]:
+def named(
+    words: Sequence[str], *, model: str, data: DataSet, own: Collection[str] = (), served: bool = False
+) -> tuple[str, ...]:
     """The methods that ids, those that the user gives (`own`), and the words `default` and `no-download` mean.
+
+    `served`: whether a vLLM server answers, which is enough for some of them alone.
 
     Raises:
         InvalidInput: a word that is neither.
     """
-    meant = {"default": default_methods(data), "no-download": without_download(model, data)}
+    there = tuple(method for method in without_download(model, data) if not (served and needs_the_model(method)))
+    meant = {"default": default_methods(data), "no-download": there}
     chosen = tuple(dict.fromkeys(method for word in words for method in meant.get(word, (word,))))
     check_methods(chosen, own)
     return chosen
@@ -81,6 +86,12 @@ def without_download(model: str, data: DataSet) -> tuple[str, ...]:
     P(True) is one: the run's own model is its judge.
     """
     return tuple(method for method in ASKABLE if METHODS[method].needs <= available_needs(model, data))
+
+
+def needs_the_model(method: str) -> bool:
+    """Whether a method needs more of the model than its answers: extras, or to be asked about them."""
+    row = METHODS[method]
+    return bool(row.extras or row.sample_extras) or "p_true" in row.needs
 
 
 def available_needs(model: str, data: DataSet) -> frozenset[Need]:

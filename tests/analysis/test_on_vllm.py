@@ -85,6 +85,14 @@ def test_what_it_cannot_be_is_refused(address, tmp_path, capsys, options, says):
     assert says in capsys.readouterr().err
 
 
+def test_no_download_means_what_a_server_is_enough_for(address, tmp_path):
+    data, own = ("--data", "atlas", "--limit", "1", "--kind", "base"), ("--methods", "no-download", "--samples", "2")
+    assert scored(tmp_path / "run", "--endpoint", address, *data, *own) == 0
+    methods = set(read_manifest(tmp_path / "run").request.methods)
+    assert {"rauq", "lexical_similarity"} < methods
+    assert not methods & {"p_true", "self_certainty", "attention_score"}
+
+
 def test_answers_that_are_there_are_refused(address, tmp_path, capsys):
     (tmp_path / "own.csv").write_text("prompt,answer\nIs it?,Yes\n", encoding="utf-8")
     columns = ("--columns", "prompt=prompt,answer=answer")
