@@ -1,16 +1,10 @@
 """A model that a vLLM server with the plugin rauq-vllm runs: it answers prompts, and the answers become traces."""
 
-import http.client
-import json
-import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar, Unpack
-from urllib.error import HTTPError
-from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
 import numpy as np
 
@@ -19,16 +13,12 @@ from rauq.checkpoints.kinds import KindAndReason, check_kind, kind_of
 from rauq.errors import EngineStopped, Failure, InvalidInput, ModelNotFound, RauqError, UnsupportedModel
 from rauq.model.batches import in_batches
 from rauq.model.context import Limits, PromptLike, stop_strings
+from rauq.model.http_json import checked_address, json_of
 from rauq.model.options import AnswerOptions, CaptureOptions, LimitOptions, PromptOptions, parts
 from rauq.model.vllm import as_chat, continued, from_vllm, last_row_of, malformed_is_invalid, request_for
 from rauq.trace.messages import Message, checked_options, is_conversation, messages_of
 from rauq.trace.trace import NUM_BANDS, Extra, Kind, Trace
 
-KEY = "VLLM_API_KEY"  # the variable in which vLLM itself reads the key of its server
-_SECONDS = 3600.0  # without a byte of the answer, which comes at once when it is whole
-_LONGEST_REASON = 500  # characters of what a server says
-_LARGEST = 2**30  # bytes of a response; that of 4,096 tokens, 32 layers and 32 heads, 8 keys back, has half as many
-_OWN_HOSTS = ("localhost", "127.0.0.1", "::1")  # which are not asked through a proxy
 _ENDED = ("stop", "length")  # the other reasons for the end of an answer are failures
 _PART = 32  # tokens that are asked for at a time, where a stop string may end the answer
 _PROBE = "A"
@@ -261,7 +251,7 @@ class ServedModel:
         return last_row_of(self._post("completions", body))
 
     def _post(self, path: str, body: Mapping[str, Any]) -> Any:
-        return _json_of(f"{self.url}/v1/{path}", request_for(body))
+        return json_of(f"{self.url}/v1/{path}", request_for(body))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -363,12 +353,12 @@ def served_model(url: str, *, name: str | None = None, kind: Kind | None = None)
         EngineStopped: nothing answers there.
     """
     check_kind(kind)
-    place = _checked(url)
+    place = checked_address(url)
     with malformed_is_invalid():
-        card = _card(_json_of(f"{place}/v1/models")["data"], place, name)
+        card = _card(json_of(f"{place}/v1/models")["data"], place, name)
     found = KindAndReason(kind, "as asked for") if kind else _kind(place, card)
     body = {"model": card.name, "prompt": _PROBE, "max_tokens": 1, **_GREEDY}
-    probe = from_vllm(_json_of(f"{place}/v1/completions", request_for(body)), prompt=_PROBE)
+    probe = from_vllm(json_of(f"{place}/v1/completions", request_for(body)), prompt=_PROBE)
     return ServedModel(
         url=place,
         name=card.name,
@@ -427,98 +417,8 @@ def _kind(place: str, card: _Card) -> KindAndReason:
     """The kind of a model, as of one that is loaded; whether it has a chat template is tried."""
     body = {"model": card.name, "messages": [{"role": "user", "content": _PROBE}], "max_tokens": 1, **_GREEDY}
     try:
-        _json_of(f"{place}/v1/chat/completions", body)
+        json_of(f"{place}/v1/chat/completions", body)
         template = _Template("that of the server")
     except InvalidInput:
         template = _Template(None)
     return kind_of([card.name, card.root], template)
-
-
-def _checked(url: str) -> str:
-    """The address of a server, without a slash or /v1 at its end.
-
-    Raises:
-        InvalidInput: it is not the address of a server.
-    """
-    try:
-        found = urlsplit(url)
-        is_address = found.scheme in ("http", "https") and found.hostname and found.port != 0
-    except ValueError:
-        is_address = None
-    if not is_address or found.query or found.fragment or found.username:
-        message = f"Got {url!r} as the address of a server; give one such as http://127.0.0.1:8000."
-        raise InvalidInput(message)
-    return url.rstrip("/").removesuffix("/v1")
-
-
-class _NoRedirect(HTTPRedirectHandler):
-    """Follows none: prompts and key are for the server that was named."""
-
-    def redirect_request(self, *_: Any) -> None:
-        """None is followed."""
-
-
-def _opener(address: str) -> OpenerDirector:
-    own = urlsplit(address).hostname in _OWN_HOSTS
-    return build_opener(_NoRedirect, *([ProxyHandler({})] if own else []))
-
-
-def _headers() -> dict[str, str]:
-    """Of a request.
-
-    Raises:
-        InvalidInput: a key that no header can carry.
-    """
-    key = os.environ.get(KEY, "").strip()
-    if not key.isascii() or not key.isprintable():
-        message = f"{KEY} in the environment has characters that no key has. Set it again."
-        raise InvalidInput(message)
-    return {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
-
-
-def _json_of(address: str, body: Mapping[str, Any] | None = None) -> Any:
-    """What a server answers, as JSON; without a body, to a GET.
-
-    Raises:
-        InvalidInput: it refuses the request; the message has its reason.
-        EngineStopped: it cannot be reached, ended the connection, or failed.
-    """
-    request = Request(address, None if body is None else json.dumps(body).encode(), _headers())  # noqa: S310 - checked
-    try:
-        status, content = _exchanged(request)
-    except (OSError, http.client.HTTPException) as error:
-        message = f"The server at {address} does not answer ({getattr(error, 'reason', error)!s})."
-        raise EngineStopped(message) from error
-    if status in (400, 422):
-        message = f"{address} answered {status}: {_reason(content)}"
-        raise InvalidInput(message)
-    if status != 200:
-        hint = f" Set its key in the environment, as {KEY}." if status == 401 else ""
-        message = f"{address} answered {status}: {_reason(content)}{hint}"
-        raise EngineStopped(message)
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        message = f"{address} did not answer with JSON ({error})."
-        raise EngineStopped(message) from error
-
-
-def _exchanged(request: Request) -> tuple[int, bytes]:
-    """The status and the content of a response, of one that reports an error too."""
-    try:
-        with _opener(request.full_url).open(request, timeout=_SECONDS) as response:
-            return response.status, response.read(_LARGEST)
-    except HTTPError as error:
-        with error:
-            return error.code, error.read(_LONGEST_REASON * 10)
-
-
-def _reason(content: bytes) -> str:
-    """What a server says of an error, in one line."""
-    text = content.decode(errors="replace")
-    try:
-        said = json.loads(text)["error"]
-        text = str(said["message"] if isinstance(said, dict) else said)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        pass
-    return " ".join(text.split())[:_LONGEST_REASON] or "no reason is given"

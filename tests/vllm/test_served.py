@@ -8,6 +8,7 @@ import pytest
 import rauq
 from rauq.errors import EngineStopped, Failure, InvalidInput, ModelNotFound, UnsupportedModel
 from rauq.model import served
+from rauq.model.http_json import KEY
 from rauq.model.served import served_model
 from tests.vllm.stand_in import CONTEXT
 
@@ -104,10 +105,10 @@ def test_requests_are_greedy_and_share_no_keys(address, behaviour):
 
 
 def test_the_key_is_read_from_the_environment_and_never_said(address, behaviour, monkeypatch):
-    monkeypatch.setenv(served.KEY, " of-vllm\r\n")
+    monkeypatch.setenv(KEY, " of-vllm\r\n")
     served_model(address, kind="base")
     assert behaviour.keys == ["Bearer of-vllm"]
-    monkeypatch.setenv(served.KEY, "se\rcret")
+    monkeypatch.setenv(KEY, "se\rcret")
     with pytest.raises(InvalidInput, match="has characters that no key has") as refused:
         served_model(address)
     assert "cret" not in str(refused.value)
