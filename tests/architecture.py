@@ -25,7 +25,7 @@ LOADED_BY_NAME = {
     "rauq/cli/main.py": "the module of a command, which is in analysis for commands of sets of answers",
     "analysis/__init__.py": "its own modules, at first use",
     "analysis/cli/own_methods.py": "the methods that a user names on the command line",
-    "analysis/on_ray.py": "Ray, an optional package without types",
+    "analysis/sources/on_ray.py": "Ray, an optional package without types",
     "analysis/report/export.py": "clients of other tools, which are optional packages without types",
     "benchmarks/__main__.py": "a measurement; some are in tests, with whose models and inputs they measure",
     "benchmarks/coverage/__init__.py": "the modules of its own folder that have simulations",

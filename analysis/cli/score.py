@@ -291,7 +291,7 @@ def _source(options: argparse.Namespace, own: Own) -> Source:
     if options.on is None:
         return answered_here
 
-    from analysis.on_ray import ray_source
+    from analysis.sources.on_ray import ray_source
 
     if is_hosted():
         message = f"A host does not use Ray: leave --on {options.on} out."
@@ -303,7 +303,7 @@ def _source(options: argparse.Namespace, own: Own) -> Source:
 
 
 def _by_server(options: argparse.Namespace) -> Source:
-    from analysis.on_vllm import vllm_source
+    from analysis.sources.on_vllm import vllm_source
 
     if is_hosted():
         message = "A host answers runs itself: leave --endpoint out."
@@ -361,7 +361,7 @@ def _prepare_new(options: argparse.Namespace, space: Workspace, own: Own, consol
         idf=str(options.idf.resolve()) if options.idf else None,
     )
     if served is not None:
-        from analysis.on_vllm import check_served
+        from analysis.sources.on_vllm import check_served
 
         check_served(served, request)
     manifest = prepare(space.folder, data, request, name=space.name)

@@ -144,7 +144,7 @@ def _check_kept(request: Request) -> None:
     if unknown or len(set(request.keep)) < len(request.keep):
         message = f"Got {', '.join(request.keep)} to keep; give some of {', '.join(EXTRAS)}, each once."
         raise InvalidInput(message)
-    if request.engine == VLLM and (beyond := _beyond_a_server(request)):
+    if request.engine == VLLM and (beyond := _unavailable_from_a_server(request)):
         message = (
             f"A vLLM server returns probabilities and the attention on preceding tokens, which is not enough for "
             f"{', '.join(beyond)}. Leave out what is named."
@@ -169,7 +169,7 @@ def _check_unanswered(data: DataSet, request: Request) -> None:
         raise InvalidInput(message)
 
 
-def _beyond_a_server(request: Request) -> list[str]:
+def _unavailable_from_a_server(request: Request) -> list[str]:
     """What a request asks for that needs more of the model than its answers: extras, and methods that look into it."""
     return [*request.keep, *(name for name in request.known_methods if name in METHODS and needs_the_model(name))]
 

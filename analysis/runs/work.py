@@ -42,6 +42,7 @@ from rauq.trace.extras import OF_EVERY_ENGINE
 if TYPE_CHECKING:
     from rauq.arguments import Cancel
     from rauq.model.language_model import LanguageModel
+    from rauq.model.served import ServedModel
 
 _PACKAGES = ("numpy", "torch", "transformers")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -97,23 +98,28 @@ def started(lm: "LanguageModel", request: Request) -> Started:
     """
     from rauq.model.loading import rounding_of
 
-    answerer = Answerer(
+    weights = sha256_of(Path(place_of(request.model)).expanduser()) if lm.revision == "local" else ""
+    answerer = replace(answerer_of(lm, engine=lm.engine.run_identity), weights_sha256=weights)
+    machine: Any = rounding_of(lm)
+    packages = tuple((name, version(name)) for name in _PACKAGES)
+    return Started(answerer=answerer, packages=packages, machine=Machine(**machine))
+
+
+def answerer_of(lm: "LanguageModel | ServedModel", *, engine: str) -> Answerer:
+    """A model as a manifest describes it, without a checksum of its weights."""
+    return Answerer(
         name=lm.name,
         revision=lm.revision,
         kind=lm.kind,
         dtype=lm.dtype,
         quantisation=lm.quantisation,
         adapter=lm.adapter,
-        engine=lm.engine.run_identity,
+        engine=engine,
         layers=lm.layers,
         num_layers=lm.num_layers,
         num_heads=lm.num_heads,
         vocab_size=lm.vocab_size,
-        weights_sha256=sha256_of(Path(place_of(request.model)).expanduser()) if lm.revision == "local" else "",
     )
-    machine: Any = rounding_of(lm)
-    packages = tuple((name, version(name)) for name in _PACKAGES)
-    return Started(answerer=answerer, packages=packages, machine=Machine(**machine))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,4 +1,4 @@
-"""JSON from and to a server that the user named: no other place gets what is sent, and every failure is said."""
+"""JSON requests to a server that the user named: they go nowhere else, and every failure has a message."""
 
 import http.client
 import json

@@ -115,12 +115,12 @@ class ServedModel:
         return self._batches(list(zip(prompts, seeds, strict=True)), draw, batch_size, options.get("cancel"))
 
     def read_batch(self, pairs: Sequence[object], **_options: Any) -> Iterator[Trace | Failure]:
-        """Nothing: a server answers, and does not read answers that are there.
+        """Refuse to read given answers, which a server does not do.
 
         Raises:
             UnsupportedModel: always.
         """
-        message = f"{self.name} is run by a vLLM server, which cannot read the {len(pairs)} answers that are there."
+        message = f"{self.name} is run by a vLLM server, which cannot read {len(pairs)} given answers."
         raise UnsupportedModel(message)
 
     def _batches(
@@ -285,11 +285,9 @@ def _question(
         raise InvalidInput(message)
     options = checked_options(template_options)
     if is_conversation(prompt):
-        messages = messages_of(prompt)
         is_chat = chat is not False
     elif isinstance(prompt, str):
         check_unicode(prompt)
-        messages = messages_of([{"role": "user", "content": prompt}])
         is_chat = kind == "instruct" if chat is None else chat
     else:
         message = f"Got a prompt of {type(prompt).__name__}; a vLLM server is given a text, or messages."
@@ -301,6 +299,7 @@ def _question(
         raise InvalidInput(message)
     if isinstance(prompt, str) and not is_chat:
         return _Question(path="completions", body={"prompt": prompt}, text=prompt)
+    messages = messages_of([{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt)
     body: dict[str, Any] = {"messages": [message.as_dict() for message in messages]}
     body |= {"chat_template_kwargs": options} if options else {}
     return _Question(path="chat/completions", body=body, messages=messages, template_options=options)

@@ -200,7 +200,7 @@ def test_what_a_server_cannot_do_is_refused(address, behaviour):
         list(lm.generate_batch(ASKED))
     with pytest.raises(UnsupportedModel, match="hidden"):
         list(lm.generate_batch(ASKED, extras=["hidden"]))
-    with pytest.raises(UnsupportedModel, match="cannot read the 1 answers"):
+    with pytest.raises(UnsupportedModel, match="cannot read 1 given answers"):
         lm.read_batch([("Is it?", "Yes")])
     one, other = lm.generate_batch([[3, 4], "Is it?"], offsets=2, max_new_tokens=3)
     assert isinstance(one, Failure)

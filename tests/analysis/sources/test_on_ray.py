@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from analysis import on_ray
 from analysis.datasets.names import load
-from analysis.on_ray import Loaded, _Pool, _Worker, ray_source
 from analysis.runs.create import prepare, request_for
 from analysis.runs.manifest import MANIFEST, answers_path, read_manifest, write_files, write_manifest
 from analysis.runs.opened import about_machines, open_run
 from analysis.runs.work import Undone, answered_here, work
+from analysis.sources import on_ray
+from analysis.sources.on_ray import Loaded, _Pool, _Worker, ray_source
 from rauq.errors import InvalidInput, MissingPackage, RunError
 from rauq.layout import HOSTED_VARIABLE
 from tests.ray_cluster import MARK, free_port, kill_actor

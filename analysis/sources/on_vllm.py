@@ -11,8 +11,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from analysis.runs.answering import Evaluation
-from analysis.runs.manifest import Answerer, Request, Started
-from analysis.runs.work import Made, Ready, Source, Undone, answered_by, other_judges, quality_judge
+from analysis.runs.manifest import Request, Started
+from analysis.runs.work import Made, Ready, Source, Undone, answered_by, answerer_of, other_judges, quality_judge
 from rauq.errors import EngineStopped, InvalidInput, RunError
 from rauq.labels import VLLM
 from rauq.scoring.settings import Settings, window
@@ -78,17 +78,5 @@ def _answered(address: str, undone: Undone) -> Generator[Made | None, None, None
 
 def _started(lm: "ServedModel") -> Started:
     """The model as a manifest has it; on what machine its server computes is not known."""
-    answerer = Answerer(
-        name=lm.name,
-        revision=lm.revision,
-        kind=lm.kind,
-        dtype=lm.dtype,
-        quantisation=lm.quantisation,
-        adapter=lm.adapter,
-        engine=lm.engine,
-        layers=lm.layers,
-        num_layers=lm.num_layers,
-        num_heads=lm.num_heads,
-        vocab_size=lm.vocab_size,
-    )
-    return Started(answerer=answerer, packages=tuple((name, version(name)) for name in _PACKAGES), machine=None)
+    packages = tuple((name, version(name)) for name in _PACKAGES)
+    return Started(answerer=answerer_of(lm, engine=lm.engine), packages=packages, machine=None)

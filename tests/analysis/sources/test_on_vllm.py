@@ -8,13 +8,13 @@ import pytest
 
 from analysis.cli.main import main
 from analysis.datasets.names import load
-from analysis.on_vllm import check_served
 from analysis.runs.attention import means, picks
 from analysis.runs.create import prepare, request_for
 from analysis.runs.job import how_to_resume
 from analysis.runs.manifest import Request, answers_path, read_manifest, traces_path
 from analysis.runs.opened import open_run
 from analysis.runs.traces import trace
+from analysis.sources.on_vllm import check_served
 from rauq.errors import InvalidInput
 from rauq.model.served import ServedModel
 from rauq.scoring.score import score

@@ -1,0 +1,1 @@
+"""Where a run is answered besides this process: on Ray, or by a vLLM server."""
