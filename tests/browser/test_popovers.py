@@ -41,7 +41,7 @@ def popovers_in_code():
 
 
 def test_what_a_style_lays_over_the_page_is_known_to_this_law():
-    style = (PAGES / "ui" / "shared" / "page.css").read_text(encoding="utf-8")
+    style = (PAGES / "ui" / "serving" / "page.css").read_text(encoding="utf-8")
     rules = re.findall(r"([^{}]*)\{[^{}]*position: (?:absolute|fixed)", style)
     assert {key for selector in rules for key in re.findall(r"st-key-(\w+)", selector)} == OVER_THE_PAGE
 

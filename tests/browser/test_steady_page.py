@@ -5,6 +5,7 @@ import re
 from playwright.sync_api import expect
 
 from benchmarks.support.browser import wait_until_idle
+from tests.browser.chromium import DESKTOP
 from tests.browser.fields import at
 from tests.browser.inspecting import rested
 
@@ -36,6 +37,24 @@ FOLLOW = """() => {
   };
   look();
 }"""
+
+
+# Where a page begins below the bar, and where the tracks of Inspect stand, in every frame of a new document in which no
+# font is missing: with another one lines would break elsewhere.
+OPENED = """
+window.begins = new Set();
+window.tracks = new Set();
+const look = () => {
+  const main = document.querySelector(".stMainBlockContainer");
+  if (main) window.begins.add(getComputedStyle(main).paddingTop);
+  const drawn = [...document.querySelectorAll(".st-key-views *")].find((one) => one.shadowRoot);
+  const tracks = drawn && drawn.shadowRoot.querySelector(".tracks");
+  const isSeen = tracks && getComputedStyle(tracks).visibility === "visible" && document.fonts.status === "loaded";
+  if (isSeen) window.tracks.add(tracks.getBoundingClientRect().top);
+  requestAnimationFrame(look);
+};
+look();
+"""
 
 
 # Whether a sign with this text has stood at any time, from now on.
@@ -126,3 +145,14 @@ def test_buttons_of_a_row_stay_in_place_when_fields_come_later(page, server):
     expect(page.get_by_role("radio").first).to_be_visible()
     assert button.bounding_box() == before
     page.unroute_all()
+
+
+def test_a_page_that_opens_has_its_style_and_draws_no_empty_views_first(chromium, server):
+    with chromium.new_context(viewport=DESKTOP) as context:
+        page = context.new_page()
+        page.add_init_script(OPENED)
+        page.goto(f"{server}/inspect")
+        rested(page)
+        begins, tracks = page.evaluate("[[...window.begins], [...window.tracks]]")
+    assert begins == ["60px"]
+    assert len(tracks) == 1

@@ -27,6 +27,7 @@ from pages.ui.host.guarding.nginx import Site, configuration
 from pages.ui.host.queueing import leaving
 from pages.ui.host.session_runs import clear_left, private_folder
 from pages.ui.host.store import store
+from pages.ui.serving.styled import STYLED
 from rauq.checkpoints.memory import give_back
 from rauq.layout import HOST_COMMAND
 
@@ -48,9 +49,9 @@ def main() -> None:
     if asked.print_nginx:
         sys.stdout.write(configuration(Site(name=asked.names.split(",")[0].strip(), port=asked.port)))
         return
-    guard = prepare(asked.names, proxy_header=asked.proxy_header, frames=asked.frames)
+    middleware = prepare(asked.names, proxy_header=asked.proxy_header, frames=asked.frames)
     store().logs_prompts = asked.log_prompts
-    app = st.App(APP, middleware=guard, lifespan=clearing, on_script_error=page_failed)
+    app = st.App(APP, middleware=middleware, lifespan=clearing, on_script_error=page_failed)
     set_options()
     # Streamlit's own way to start it would buffer messages as large as those that it sends itself, and would trust
     # headers of proxies that are not named.
@@ -107,7 +108,7 @@ def _log_to_stderr() -> None:
 
 
 def prepare(names: str, *, proxy_header: str = "", frames: str = "'none'") -> list[Middleware]:
-    """Make this process a host under these names, separated by commas, and return the guard for `streamlit.App`."""
+    """Make this process a host under these names, separated by commas; return the middleware for `streamlit.App`."""
     os.environ[hosting.HOSTED_VARIABLE] = "1"  # jobs and pages read it
     leave_a_core()
     store().guarded = True
@@ -119,7 +120,7 @@ def prepare(names: str, *, proxy_header: str = "", frames: str = "'none'") -> li
         frames=frames,
         metrics_token=os.environ.get(METRICS_TOKEN, ""),
     )
-    return [Middleware(Guard, rules=rules)]
+    return [Middleware(Guard, rules=rules), STYLED]
 
 
 def leave_a_core() -> None:

@@ -1,7 +1,5 @@
 """What every page calls first."""
 
-from pathlib import Path
-
 import streamlit as st
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
@@ -11,16 +9,13 @@ from pages.ui.host.store import session, store
 SHELL, GOTO = "_shell", "goto"
 _PAGE = "_page"
 
-_STYLE = Path(__file__).with_name("page.css")
-
 
 def configure() -> None:
-    """Set title, icon, width and style of a page."""
+    """Set title, icon and width of a page."""
     if hosting.is_hosted():
         st.set_option("client.showErrorDetails", "none")  # a traceback would show visitors details of this machine
         _require_guard()
     st.set_page_config(page_title="RAUQ", page_icon="🔬", layout="wide", initial_sidebar_state="collapsed")
-    st.html(_STYLE)
 
 
 def _require_guard() -> None:

@@ -12,7 +12,7 @@ from pages.ui.help.documents import DOCUMENT, document, titles
 from pages.ui.methods.choices import TITLES as METHODS
 from rauq.layout import APP
 
-ROWS = re.findall(r'^    "(\w+)": st\.Page\(.*url_path="(\w+)"', APP.read_text(encoding="utf-8"), re.MULTILINE)
+ROWS = re.findall(r'^ {8}"(\w+)": st\.Page\(.*url_path="(\w+)"', APP.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 @pytest.fixture

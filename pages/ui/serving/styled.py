@@ -1,0 +1,65 @@
+"""The style of the pages, in the document that a browser loads first.
+
+Streamlit draws a style among the elements of a page, later than the text around it, which would then move.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_STYLE = Path(__file__).with_name("page.css")
+_BODY = b"<body>"  # not in the head: what Streamlit adds there later would win over it
+# With these a browser may get a compressed document, a part of it, or none because it has the one of an older style.
+_LEFT_OUT = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}
+
+
+def styled(app: "ASGIApp") -> "ASGIApp":
+    """Return the server with the style in each document that it sends to a browser."""
+    style = b"<body><style>" + _STYLE.read_bytes() + b"</style>"
+
+    async def serve(scope: "Scope", receive: "Receive", send: "Send") -> None:
+        if scope["type"] != "http" or "text/html" not in Headers(scope=scope).get("accept", ""):
+            await app(scope, receive, send)
+            return
+        headers = [pair for pair in scope["headers"] if pair[0] not in _LEFT_OUT]
+        await app({**scope, "headers": headers}, receive, _adding(style, send))
+
+    return serve
+
+
+def _adding(style: bytes, send: "Send") -> "Send":
+    """Return a `send` that holds a document back until it is whole, and sends it with the style."""
+    started: Message = {}
+    body = bytearray()
+
+    async def sent(message: "Message") -> None:
+        if message["type"] == "http.response.start" and _is_document(message):
+            started.update(message)
+        elif not started:
+            await send(message)
+        else:
+            body.extend(message.get("body", b""))
+            if not message.get("more_body", False):
+                await _send_whole(started, bytes(body).replace(_BODY, style, 1), send)
+
+    return sent
+
+
+def _is_document(start: "Message") -> bool:
+    return Headers(raw=start["headers"]).get("content-type", "").startswith("text/html")
+
+
+async def _send_whole(start: "Message", body: bytes, send: "Send") -> None:
+    headers = MutableHeaders(raw=list(start["headers"]))
+    headers["content-length"] = str(len(body))
+    del headers["etag"], headers["last-modified"]
+    await send({**start, "headers": headers.raw})
+    await send({"type": "http.response.body", "body": body})
+
+
+STYLED = Middleware(styled)
