@@ -11,7 +11,7 @@ from pages.ui.shared.entrypoint import GOTO, SHELL, configure, enter
 from pages.ui.shared.sent import job_key
 
 
-def pages() -> dict[str, StreamlitPage]:
+def listed_pages() -> dict[str, StreamlitPage]:
     """Return the pages by their addresses; `url_path` names the document of a page too: docs/inspect.md."""
     return {
         "inspect": st.Page("pages/inspect.py", title="Inspect", url_path="inspect"),
@@ -26,7 +26,7 @@ def pages() -> dict[str, StreamlitPage]:
 
 def show() -> None:
     """Show the page at this address, or the one that a link asks for."""
-    linked = pages() | {"help": st.Page("pages/help.py", title="Help", url_path="help", visibility="hidden")}
+    linked = listed_pages() | {"help": st.Page("pages/help.py", title="Help", url_path="help", visibility="hidden")}
     first = linked["inspect"]
 
     def home() -> None:

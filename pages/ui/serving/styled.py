@@ -23,13 +23,18 @@ def styled(app: "ASGIApp") -> "ASGIApp":
     style = b"<body><style>" + _STYLE.read_bytes() + b"</style>"
 
     async def serve(scope: "Scope", receive: "Receive", send: "Send") -> None:
-        if scope["type"] != "http" or "text/html" not in Headers(scope=scope).get("accept", ""):
+        if not _may_be_a_document(scope):
             await app(scope, receive, send)
             return
         headers = [pair for pair in scope["headers"] if pair[0] not in _LEFT_OUT]
         await app({**scope, "headers": headers}, receive, _adding(style, send))
 
     return serve
+
+
+def _may_be_a_document(scope: "Scope") -> bool:
+    is_get = scope["type"] == "http" and scope["method"] == "GET"
+    return is_get and "text/html" in Headers(scope=scope).get("accept", "")
 
 
 def _adding(style: bytes, send: "Send") -> "Send":

@@ -18,7 +18,7 @@ FILES = GZipMiddleware(create_streamlit_static_handler(str(FOLDER), base_url=Non
 BROWSER = {"accept": "text/html,*/*;q=0.8", "accept-encoding": "gzip"}
 
 
-def asked(app, path, **headers):
+def asked(app, path, method="GET", **headers):
     """The status, headers and body of an answer."""
     messages = []
 
@@ -29,7 +29,7 @@ def asked(app, path, **headers):
         messages.append(message)
 
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-    scope = {"type": "http", "method": "GET", "path": path, "root_path": "", "query_string": b"", "headers": raw}
+    scope = {"type": "http", "method": method, "path": path, "root_path": "", "query_string": b"", "headers": raw}
     run_apart(app(scope, receive, send))
     start, *parts = messages
     return start["status"], Headers(raw=start["headers"]), b"".join(part.get("body", b"") for part in parts)
@@ -55,9 +55,17 @@ def test_a_browser_never_keeps_a_document_with_an_older_style():
     assert not {"etag", "last-modified"} & set(headers)
 
 
-@pytest.mark.parametrize(("path", "accept"), [("/favicon.png", "text/html"), ("/", "*/*"), ("/inspect/", "text/html")])
-def test_what_is_no_document_for_a_browser_passes_unchanged(path, accept):
-    (status, headers, body), expected = asked(styled(FILES), path, accept=accept), asked(FILES, path, accept=accept)
+@pytest.mark.parametrize(
+    ("path", "method", "accept"),
+    [
+        ("/favicon.png", "GET", "text/html"),
+        ("/", "GET", "*/*"),
+        ("/inspect/", "GET", "text/html"),
+        ("/", "HEAD", "text/html"),
+    ],
+)
+def test_what_is_no_document_for_a_browser_passes_unchanged(path, method, accept):
+    (status, headers, body), expected = (asked(app, path, method, accept=accept) for app in (styled(FILES), FILES))
     assert (status, dict(headers), body) == (expected[0], dict(expected[1]), expected[2])
 
 
