@@ -14,8 +14,8 @@ import uvicorn
 async def ended_in_order(_app: st.App) -> AsyncIterator[None]:
     """Let the process end in order, with 0, when it is asked to stop.
 
-    Uvicorn repeats the signal once the server has closed: then the process dies by it, children and all that is to be
-    done at the end are left as they are, and `make app` reports an error.
+    Uvicorn repeats the signal once the server has closed: the process then dies by it, without what is to be done at
+    its end, or reports that it was aborted.
     """
     server = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
     if isinstance(server, uvicorn.Server):  # not, where another program runs the app
