@@ -1,11 +1,11 @@
-"""The app: `streamlit run app.py`. Its server, its navigation, and what all pages share; each is a file of `pages/`."""
+"""The app, for `streamlit run app.py`: its server and its navigation. Each page is a file of `pages/`."""
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.ui.help.documents import help_link
-from pages.ui.serving.local import ended_in_order
+from pages.ui.serving.local import graceful_shutdown
 from pages.ui.serving.styled import STYLED
 from pages.ui.shared.entrypoint import GOTO, SHELL, configure, enter
 from pages.ui.shared.sent import job_key
@@ -51,7 +51,7 @@ def show() -> None:
     page.run()
 
 
-if get_script_run_ctx(suppress_warning=True) is None:  # imported for the server, which runs it for each page
-    app = st.App(__file__, middleware=[STYLED], lifespan=ended_in_order)
+if get_script_run_ctx(suppress_warning=True) is None:  # imported once, for the server, which then runs it for each page
+    app = st.App(__file__, middleware=[STYLED], lifespan=graceful_shutdown)
 else:
     show()

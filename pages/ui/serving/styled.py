@@ -1,6 +1,6 @@
 """The style of the pages, in the document that a browser loads first.
 
-Streamlit draws a style among the elements of a page, later than the text around it, which would then move.
+As an element of a page, Streamlit would load the style later than the text, which would then move.
 """
 
 from pathlib import Path
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 _STYLE = Path(__file__).with_name("page.css")
 _BODY = b"<body>"  # not in the head: what Streamlit adds there later would win over it
-# With these a browser may get a compressed document, a part of it, or none because it has the one of an older style.
-_LEFT_OUT = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}
+# Headers of a request for a compressed document, for a part of it, or for none where the browser has an older one.
+_REMOVED = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}
 
 
 def styled(app: "ASGIApp") -> "ASGIApp":
@@ -26,8 +26,8 @@ def styled(app: "ASGIApp") -> "ASGIApp":
         if not _may_be_a_document(scope):
             await app(scope, receive, send)
             return
-        headers = [pair for pair in scope["headers"] if pair[0] not in _LEFT_OUT]
-        await app({**scope, "headers": headers}, receive, _adding(style, send))
+        headers = [pair for pair in scope["headers"] if pair[0] not in _REMOVED]
+        await app({**scope, "headers": headers}, receive, _with_style(style, send))
 
     return serve
 
@@ -37,7 +37,7 @@ def _may_be_a_document(scope: "Scope") -> bool:
     return is_get and "text/html" in Headers(scope=scope).get("accept", "")
 
 
-def _adding(style: bytes, send: "Send") -> "Send":
+def _with_style(style: bytes, send: "Send") -> "Send":
     """Return a `send` that holds a document back until it is whole, and sends it with the style."""
     started: Message = {}
     body = bytearray()

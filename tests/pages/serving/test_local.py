@@ -1,4 +1,4 @@
-"""The server of the user's own machine: its document has the style, its log no warning, and it ends with 0."""
+"""The server of the user's own machine: its document has the style, its log no warning, its exit code is 0."""
 
 import signal
 
@@ -10,7 +10,7 @@ from pages.ui.serving.styled import _STYLE
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_serves_the_style_and_stops_in_order(number, tmp_path):
+def test_it_serves_the_style_and_stops_gracefully(number, tmp_path):
     with (tmp_path / "log").open("wb") as log, started(log=log) as server:
         document = requests.get(f"{server.address}/inspect", headers={"Accept": "text/html"}, timeout=PATIENCE)
         assert _STYLE.read_bytes() in document.content
