@@ -29,14 +29,16 @@ _OWN, _ASKED = ("logprobs", "top_logprobs"), "kv_transfer_params"  # the client 
 
 @contextmanager
 def serving(folder: Path, *options: str) -> Iterator[openai.OpenAI]:
-    """A client of a server of the model in a folder; see `started`."""
+    """A client of a server of the model in a folder, with the plugin; see `started`."""
     with started(folder, *options) as (client, _):
         yield client
 
 
 @contextmanager
-def started(folder: Path, *options: str) -> Iterator[tuple[openai.OpenAI, int]]:
+def started(folder: Path, *options: str, plugin: bool = True) -> Iterator[tuple[openai.OpenAI, int]]:
     """A client of a server of the model in a folder, in float32, and its process, which ends with the context.
+
+    Without `plugin`, vLLM loads none, and has no connector.
 
     Raises:
         InvalidInput: vLLM is not installed in its environment, or the server did not start.
@@ -49,11 +51,12 @@ def started(folder: Path, *options: str) -> Iterator[tuple[openai.OpenAI, int]]:
         *(str(ENVIRONMENT / "bin" / "python"), "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder)),
         *("--served-model-name", MODEL, "--dtype", "float32", "--max-model-len", "2048", "--max-num-seqs", "16"),
         *("--host", "127.0.0.1", "--port", str(port), "--enforce-eager"),
-        *("--kv-transfer-config", CONNECTOR),
+        *(("--kv-transfer-config", CONNECTOR) if plugin else ()),
         *options,
     ]
     quiet = {"VLLM_LOGGING_LEVEL": "WARNING", "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "2"}
-    tell(f"starting vLLM {' '.join(options)}".rstrip())
+    quiet |= {} if plugin else {"VLLM_PLUGINS": ""}
+    tell(f"starting vLLM {' '.join((*options, *(() if plugin else ('without the plugin',))))}".rstrip())
     with tempfile.TemporaryFile() as log:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | quiet
         with subprocess.Popen(asked, stdout=log, stderr=log, env=environment, start_new_session=True) as running:
