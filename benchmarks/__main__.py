@@ -58,8 +58,9 @@ ON_REQUEST = {
     "engine_shapes": "benchmarks.engine_shapes",  # writes 5 GB
     "engines": "benchmarks.engines",  # takes a quarter of an hour, and both packaged models
     "vllm": "benchmarks.vllm.agreement",  # takes minutes, and an environment with vLLM
-    "vllm_cost": "benchmarks.vllm.cost",  # as the one before
-    "vllm_load": "benchmarks.vllm.load",  # takes eleven minutes, and the same
+    "vllm_models": "benchmarks.vllm.models",  # takes minutes, the same, and both packaged models
+    "vllm_cost": "benchmarks.vllm.cost",  # takes minutes, and an environment with vLLM
+    "vllm_load": "benchmarks.vllm.load",  # takes half an hour, and the same
     "suite": "benchmarks.suite",  # runs all tests
     "gpu": "benchmarks.gpu",
     "gpu_exact": "tests.exactness_on_gpu",

@@ -166,6 +166,7 @@ RESULTS = (
     Subject("alarms", "Alarms"),
     Subject("engines", "Engines"),
     Subject("vllm", "vLLM"),
+    Subject("vllm_models", "vLLM: other models"),
     Subject("vllm_load", "vLLM: many clients"),
     Subject("coverage", "Coverage"),
 )

@@ -27,10 +27,19 @@ from rauq.model.vllm import request_for
 QUESTIONS, TOKENS, READ_AT_ONCE = 100, 48, 8
 LEAVERS, STAYS = 8, 0.3  # clients that hang up, and seconds after which they do
 MOST_ATTENTION, MOST_LOGPROB, MOST_SCORE = 1e-4, 1e-3, 1e-4
-COLUMNS = (
-    *("clients", "server", "answers", "tokens", "preemptions", "attention", "log-probability", "entropy", "RAUQ"),
-    *("heads equal", "of"),
-)
+COMPARED = ("attention", "log-probability", "entropy", "RAUQ", "heads equal", "of")
+COLUMNS = ("clients", "server", "answers", "tokens", "preemptions", *COMPARED)
+
+
+class Compared(NamedTuple):
+    """The largest differences from this project's own capture, and how many selected heads are equal of how many."""
+
+    attention: float
+    logprob: float
+    entropy: float
+    score: float
+    same: int
+    heads: int
 
 
 class Way(NamedTuple):
@@ -122,20 +131,39 @@ def hanging_up(client: openai.OpenAI, prompts: Sequence[str], leavers: int) -> I
             one.result()  # raises what ended a client
 
 
-def compared(lm: LanguageModel, found: Sequence[Trace]) -> tuple[Cell, ...]:
-    """Largest differences of answers from what this project captures of the same tokens, and selected heads."""
+def compared(lm: LanguageModel, found: Sequence[Trace]) -> Compared:
+    """Answers beside what this project captures of the same tokens."""
     pairs = [(one.prompt_ids.tolist(), one.answer_ids.tolist()) for one in found]
     own = [one for one in lm.read_batch(pairs, batch_size=READ_AT_ONCE) if isinstance(one, Trace)]
     both = list(zip(found, own, strict=True))
     scores = [(score(one), score(other)) for one, other in both if len(one.answer_ids) > 1]
-    differences = (
-        max(_attention(one, other) for one, other in both),
-        max(float(np.abs(one.logprobs - other.logprobs).max()) for one, other in both),
-        max(float(np.abs(one.entropies - other.entropies).max()) for one, other in both),
-        max(abs(one.uncertainty - other.uncertainty) for one, other in scores),
+    return Compared(
+        attention=max(_attention(one, other) for one, other in both),
+        logprob=max(float(np.abs(one.logprobs - other.logprobs).max()) for one, other in both),
+        entropy=max(float(np.abs(one.entropies - other.entropies).max()) for one, other in both),
+        score=max(abs(one.uncertainty - other.uncertainty) for one, other in scores),
+        same=sum(int((np.array(one.heads) == np.array(other.heads)).sum()) for one, other in scores),
+        heads=sum(len(one.heads) for one, _ in scores),
     )
-    same = sum(int((np.array(one.heads) == np.array(other.heads)).sum()) for one, other in scores)
-    return (*differences, same, sum(len(one.heads) for one, _ in scores))
+
+
+def of_all(rows: Sequence[tuple[Cell, ...]]) -> Compared:
+    """The largest differences of rows that end with a comparison, and the heads of all."""
+    columns = list(zip(*(row[-len(COMPARED) :] for row in rows), strict=True))
+    return Compared._make(
+        [*(max(map(float, one)) for one in columns[:4]), *(sum(map(int, one)) for one in columns[4:])]
+    )
+
+
+def bounds_of(found: Compared) -> list[Bound]:
+    """What the differences may be at most."""
+    return [
+        at_most("Attention", found.attention, MOST_ATTENTION),
+        at_most("Log-probability, nats", found.logprob, MOST_LOGPROB),
+        at_most("Entropy, nats", found.entropy, MOST_LOGPROB),
+        at_most("RAUQ", found.score, MOST_SCORE),
+        Bound(text=f"Selected heads equal: {found.same:,} of {found.heads:,}", met=found.same == found.heads),
+    ]
 
 
 def _attention(one: Trace, other: Trace) -> float:
@@ -145,8 +173,7 @@ def _attention(one: Trace, other: Trace) -> float:
 
 def record_of(rows: Sequence[tuple[Cell, ...]]) -> Record:
     """The table, and its bounds."""
-    attention, logprob, entropy, scores = (max(float(row[place]) for row in rows) for place in range(5, 9))
-    same, heads = (sum(int(row[place]) for row in rows) for place in (9, 10))
+    found = of_all(rows)
     answers, preempted = (sum(int(row[place]) for row in rows) for place in (2, 4))
     return measured(
         "vllm",
@@ -157,16 +184,12 @@ def record_of(rows: Sequence[tuple[Cell, ...]]) -> Record:
         columns=COLUMNS,
         rows=rows,
         bounds=[
-            at_most("Attention", attention, MOST_ATTENTION),
-            at_most("Log-probability, nats", logprob, MOST_LOGPROB),
-            at_most("Entropy, nats", entropy, MOST_LOGPROB),
-            at_most("RAUQ", scores, MOST_SCORE),
-            Bound(text=f"Selected heads equal: {same:,} of {heads:,}", met=same == heads),
+            *bounds_of(found),
             Bound(text=f"Some answers were preempted: {preempted:,}", met=preempted > 0),
         ],
-        notes=("Version of vLLM: 0.32.0, on a CPU. The plugin was not tried on a GPU, where it refuses to start.",),
+        notes=("Version of vLLM: 0.32.0, on a CPU. The plugin was not tried on a GPU.",),
         finding=f"Of {answers:,} answers that vLLM gave with their attention, the largest difference from this "
-        f"project's own capture is {attention:.1g} in a weight and {scores:.1g} in RAUQ; {same:,} of {heads:,} "
-        "selected heads are equal.",
+        f"project's own capture is {found.attention:.1g} in a weight and {found.score:.1g} in RAUQ; {found.same:,} of "
+        f"{found.heads:,} selected heads are equal.",
         packages=("torch", "transformers", "numpy", "openai"),
     )

@@ -1,8 +1,8 @@
 """Attention weights for RAUQ out of a vLLM server, without a patch of vLLM.
 
-A subclass of vLLM's attention backend computes the weights (`attention`) of the rows that a request asked for (`plan`);
-a logits processor that changes nothing reads the entropies; a KV connector that moves no keys says which rows these
-are, and returns them with the finished request.
+A subclass of vLLM's attention backend computes the weights (`attention`) of the rows that a request asked for (`plan`),
+and compares what they lead to with the layer's output (`check`); a logits processor that changes nothing reads the
+entropies; a KV connector that moves no keys says which rows these are, and returns them with the finished request.
 """
 
 from rauq_vllm.stream import agree_on_folder
@@ -13,4 +13,5 @@ def register() -> None:
     from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
 
     agree_on_folder()
-    register_backend(AttentionBackendEnum.CPU_ATTN, "rauq_vllm.backend.CapturingBackend")
+    register_backend(AttentionBackendEnum.CPU_ATTN, "rauq_vllm.backend.CPUBackend")
+    register_backend(AttentionBackendEnum.FLASH_ATTN, "rauq_vllm.backend.FlashBackend")

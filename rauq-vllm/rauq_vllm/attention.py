@@ -1,4 +1,4 @@
-"""Attention weights on the keys just behind a query, recomputed from the blocks of a key cache."""
+"""Attention recomputed from the blocks of a key cache: weights on the keys just behind a query, and what they give."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 LAYOUTS = ("rows", "columns")
-"""How a kernel stores the keys of a block: (B, D), or (D, B)."""
+"""How a kernel stores the keys, or the values, of a block: (B, D), or (D, B)."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -22,8 +22,8 @@ class Softmax:
     sinks: Tensor | None = None
 
 
-def layout_of(block: Tensor, key: Tensor, place: int) -> str:
-    """The layout of a block (G, B, D) in which `key` (G, D) stands at `place`.
+def layout_of(block: Tensor, stored: Tensor, place: int) -> str:
+    """The layout of a block (G, B, D) in which `stored` (G, D), a key or a value, stands at `place`.
 
     Raises:
         ValueError: it stands there in none of `LAYOUTS`.
@@ -31,7 +31,7 @@ def layout_of(block: Tensor, key: Tensor, place: int) -> str:
     heads, size, width = block.shape
     found = {"rows": block[:, place], "columns": block.reshape(heads, width, size)[:, :, place]}
     for layout in LAYOUTS:
-        if torch.equal(found[layout], key.to(block.dtype)):
+        if torch.equal(found[layout], stored.to(block.dtype)):
             return layout
     message = f"The key cache has a layout that rauq-vllm does not know; it knows {' and '.join(LAYOUTS)} of a block."
     raise ValueError(message)
@@ -43,6 +43,31 @@ def weights(query: Tensor, blocks: Tensor, lengths: Tensor, *, layout: str, soft
     `blocks` (S, U, G, B, D): the blocks of each sequence in order, as the cache has them; G divides H. `lengths`
     (S, R): how many keys a query sees, its own last. Weights are 0 beyond the window, and nan before the sequence.
     """
+    scores, total = _logits(query, blocks, lengths, layout, softmax)
+    wanted = lengths[..., None] - 1 - torch.arange(offsets, device=lengths.device)  # (S, R, K)
+    columns = wanted.clamp(min=0)[:, :, None].expand(*scores.shape[:3], -1)
+    found = (scores.gather(-1, columns) - total).exp()
+    return found.masked_fill((wanted < 0)[:, :, None], torch.nan)
+
+
+def output(query: Tensor, keys: Tensor, values: Tensor, *, layout: str, softmax: Softmax) -> Tensor:
+    """What a layer gives (H, D) for a query (H, D) that sees values (G, T, D), from blocks of keys (U, G, B, D)."""
+    groups, length, _ = values.shape
+    lengths = torch.tensor([[length]], device=query.device)
+    scores, total = _logits(query[None, None], keys[None], lengths, layout, softmax)
+    weight = (scores - total).exp()[0, 0, :, :length]  # (H, T)
+    return (weight.view(groups, -1, length) @ values.float()).view(query.shape)
+
+
+def in_order(blocks: Tensor, layout: str) -> Tensor:
+    """What is stored in blocks (U, G, B, D) in this layout, by position (G, U * B, D)."""
+    used, groups, size, width = blocks.shape
+    rows = blocks.reshape(used, groups, width, size).transpose(-1, -2) if layout == "columns" else blocks
+    return rows.transpose(0, 1).reshape(groups, used * size, width)
+
+
+def _logits(query: Tensor, blocks: Tensor, lengths: Tensor, layout: str, softmax: Softmax) -> tuple[Tensor, Tensor]:
+    """The logits (S, R, H, T) of the softmax over all keys, and the logarithm (S, R, H, 1) of its sum."""
     scores = _scores(query, blocks, layout) * softmax.scale  # (S, R, H, T)
     if softmax.softcap:
         scores = softmax.softcap * torch.tanh(scores / softmax.softcap)
@@ -51,13 +76,10 @@ def weights(query: Tensor, blocks: Tensor, lengths: Tensor, *, layout: str, soft
     if softmax.window:
         unseen = unseen | (place < lengths[..., None] - softmax.window)
     scores = scores.masked_fill(unseen[:, :, None], -torch.inf)
-    total = scores.logsumexp(-1, keepdim=True)  # (S, R, H, 1)
+    total = scores.logsumexp(-1, keepdim=True)
     if softmax.sinks is not None:
         total = torch.logaddexp(total, softmax.sinks.float()[:, None])
-    wanted = lengths[..., None] - 1 - torch.arange(offsets, device=lengths.device)  # (S, R, K)
-    columns = wanted.clamp(min=0)[:, :, None].expand(*scores.shape[:3], -1)
-    found = (scores.gather(-1, columns) - total).exp()
-    return found.masked_fill((wanted < 0)[:, :, None], torch.nan)
+    return scores, total
 
 
 def _scores(query: Tensor, blocks: Tensor, layout: str) -> Tensor:

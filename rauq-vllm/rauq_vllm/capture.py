@@ -9,11 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rauq_vllm.attention import Softmax, layout_of, weights
+from rauq_vllm.attention import Softmax, weights
+from rauq_vllm.check import LayerStep, Row, check, layouts_of
 from rauq_vllm.plan import Part
 from rauq_vllm.rows import append
 
-_MOST_NUMBERS = 2**21  # of the key caches, copied at a time
+_MOST_NUMBERS = 2**21  # of the key caches, copied at a time, if more than one layer's
+_MOST_TOKENS = 2**17  # of all sequences, whose keys are copied at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +34,15 @@ class RowBatch:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The rows of a step in a batch: their order among all that it keeps (n,), and their sequences (n,)."""
+    """The rows of a step in a batch: their order among all that it keeps (n,), and their sequences (n,).
+
+    `longest`: the one that sees the most keys, if there is any.
+    """
 
     order: Tensor
     sequences: Tensor
     batches: tuple[RowBatch, ...]
+    longest: Row | None
 
 
 def found_in(slots: Tensor, positions: Tensor, batch: Any, size: int) -> Found:
@@ -60,7 +66,14 @@ def found_in(slots: Tensor, positions: Tensor, batch: Any, size: int) -> Found:
         blocks = batch.block_table[sequences[rows[:, 0]], :used].long()
         return RowBatch(places[rows], order[rows], lengths[rows], blocks)
 
-    return Found(order, sequences, tuple(map(row_batch, _by_sequence(sequences))))
+    most = max(1, _MOST_TOKENS // int(lengths.max())) if len(lengths) else 1  # sequences
+    batches = tuple(row_batch(some) for rows in _by_sequence(sequences) for some in rows.split(most))
+    return Found(order, sequences, batches, max(map(_longest, batches), key=lambda row: row.length, default=None))
+
+
+def _longest(rows: RowBatch) -> Row:
+    sequence, number = divmod(int(rows.lengths.argmax()), rows.lengths.shape[1])
+    return Row(int(rows.places[sequence, number]), int(rows.lengths[sequence, number]), rows.blocks[sequence])
 
 
 def _by_sequence(sequences: Tensor) -> Iterator[Tensor]:
@@ -75,28 +88,42 @@ def _by_sequence(sequences: Tensor) -> Iterator[Tensor]:
 
 @dataclass(eq=False)
 class Layer:
-    """One layer's capture: which of the rows' layers it is, its group, its softmax, and how its cache stores keys."""
+    """One layer's capture: which of the rows' layers it is, its group, its softmax, and how its cache stores keys.
+
+    `checked`: the most keys that a row saw whose output was compared; None: the weights are not the kernel's.
+    """
 
     number: int
     group: int
     softmax: Softmax
-    layout: str = ""
+    layouts: tuple[str, str] = ("", "")
+    checked: int | None = 0
 
-    def note(self, step: "Step", query: Tensor, key: Tensor, cache: Tensor, batch: Any) -> None:
-        """Keep what the weights follow from: queries (m, H, D), keys (m, G, D) and the cache (blocks, G, B, D)."""
-        size = cache.shape[2]
-        found = step.group(self.group, batch, size)
-        if found.batches and not self.layout:
-            place = found.batches[0].places[0, 0]
-            slot = int(batch.slot_mapping[place])
-            self.layout = layout_of(cache[slot // size], key[place], slot % size)
-        step.inputs.append(LayerInputs(self, found, tuple(query[rows.places] for rows in found.batches), cache))
+    def note(self, step: "Step", computed: LayerStep) -> None:
+        """Keep what the weights follow from.
+
+        Raises:
+            ValueError: an unknown layout of the cache, or the output of the layer is another; said once.
+        """
+        found = step.group(self.group, computed.batch, computed.keys.shape[2])
+        if found.longest is None or self.checked is None:
+            return
+        if found.longest.length >= 2 * self.checked:  # a window shows itself only in longer sequences
+            self._check(computed, found.longest)
+        queries = tuple(computed.query[rows.places] for rows in found.batches)
+        step.inputs.append(LayerInputs(self, found, queries, computed.keys))
+
+    def _check(self, computed: LayerStep, row: Row) -> None:
+        self.checked = None
+        self.layouts = layouts_of(computed, row)
+        check(computed, row, self.layouts, self.softmax)
+        self.checked = row.length
 
     @property
     def kind(self) -> Hashable:
         """Layers of one kind can be computed together."""
         softmax = self.softmax
-        return self.group, self.layout, softmax.scale, softmax.window, softmax.softcap, id(softmax.sinks)
+        return self.group, self.layouts, softmax.scale, softmax.window, softmax.softcap, id(softmax.sinks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +159,9 @@ class Step:
         if number not in self._found:
             slots = np.concatenate([part.slots[number] for part in self.parts])
             positions = np.concatenate([part.positions for part in self.parts])
-            self._found[number] = found_in(torch.from_numpy(slots), torch.from_numpy(positions), batch, size)
+            device = batch.slot_mapping.device
+            rows = (torch.from_numpy(slots).to(device), torch.from_numpy(positions).to(device))
+            self._found[number] = found_in(*rows, batch, size)
         return self._found[number]
 
     def save(self) -> None:
@@ -155,13 +184,13 @@ class Step:
                 torch.cat([one.queries[place] for one in together]),
                 _keys(together, rows),
                 rows.lengths.repeat(len(together), 1),
-                layout=together[0].layer.layout,
+                layout=together[0].layer.layouts[0],
                 softmax=together[0].layer.softmax,
                 offsets=self.rows.shape[3],
             )
             numbers = np.array([one.layer.number for one in together])
             shape = len(together), *rows.order.shape, *found.shape[2:]
-            self.rows[rows.order.numpy()[None], numbers[:, None, None]] = found.view(shape).numpy()
+            self.rows[rows.order.cpu().numpy()[None], numbers[:, None, None]] = found.view(shape).cpu().numpy()
 
     def save_entropies(self, logits: Tensor) -> None:
         """Append the entropies of the logits (S, V), one row for each sequence: that of its last token."""
@@ -173,7 +202,7 @@ class Step:
         logprobs = logits[[sequence for _, sequence in last]].float().log_softmax(-1)
         logprobs.clamp_(min=torch.finfo(torch.float32).min)  # a token ruled out would have 0 * -inf
         entropies = -torch.linalg.vecdot(logprobs.exp(), logprobs)
-        for (part, _), entropy in zip(last, entropies.numpy(), strict=True):
+        for (part, _), entropy in zip(last, entropies.cpu().numpy(), strict=True):
             append(part.asked.entropies, part.positions[-1:], entropy[None])
 
     def _each(self) -> Iterator[tuple[Part, slice]]:

@@ -23,6 +23,7 @@ from vllm.v1.request import RequestStatus
 from rauq_vllm.attention import Softmax
 from rauq_vllm.backend import CapturingAttention
 from rauq_vllm.capture import Layer, Step
+from rauq_vllm.check import LayerStep
 from rauq_vllm.limits import MOST_OFFSETS, check
 from rauq_vllm.plan import Asked, Part, layers_of, part_of
 from rauq_vllm.rows import new_folder, take
@@ -86,11 +87,11 @@ class RauqConnector(KVConnectorBase_V1, SupportsHMA):
         rows = np.full((sum(len(part.positions) for part in parts), *self.shape), np.nan, np.float32)
         self.step = Step(parts, rows) if parts else None
 
-    def note_attention(self, name: str, query: Tensor, key: Tensor, cache: Tensor, batch: Any) -> None:
+    def note_attention(self, name: str, computed: LayerStep) -> None:
         """Keep the rows of a layer that was computed."""
         step, layer = self.step, self.captured.get(name)
         if step is not None and layer is not None:
-            self._kept("rows", lambda: layer.note(step, query, key, cache, batch))
+            self._kept(f"rows of {name}", lambda: layer.note(step, computed))
 
     def wait_for_save(self) -> None:
         """A step has ended."""
@@ -223,15 +224,19 @@ def _computed(scheduled: Any) -> Iterator[tuple[str, int]]:
 
 
 def _softmax(name: str, layer: Any) -> Softmax:
-    if not isinstance(layer, CapturingAttention):
-        message = f"{name} has the attention {type(layer).__name__}, which rauq-vllm does not capture."
-        raise ValueError(message)  # noqa: TRY004 - of the model, not of an argument
+    is_captured = isinstance(layer, CapturingAttention)
+    if not is_captured:
+        message = (
+            f"{name} has the attention {type(layer).__name__}, which rauq-vllm does not capture. On a GPU, start vLLM "
+            "with --attention-backend FLASH_ATTN."
+        )
+        raise ValueError(message)
     if layer.alibi_slopes is not None:
         message = f"{name} adds ALiBi slopes, which rauq-vllm does not compute."
         raise ValueError(message)
     return Softmax(
         scale=layer.scale,
-        window=max(0, layer.sliding_window),
+        window=layer.window,
         softcap=layer.logits_soft_cap,
         sinks=layer.sinks,
     )

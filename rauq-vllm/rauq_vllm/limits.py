@@ -14,7 +14,7 @@ def check(config: Any) -> None:
     """Refuse what would give no weights, or wrong ones.
 
     Raises:
-        ValueError: a version of vLLM that was not tried, or a configuration without one key cache on one CPU.
+        ValueError: a version of vLLM that was not tried, or a configuration without one key cache on one device.
     """
     if ".".join(vllm.__version__.split(".")[:2]) not in VERSIONS:
         message = f"rauq-vllm knows vLLM {', '.join(VERSIONS)}, not {vllm.__version__}. Install one of these."
@@ -27,7 +27,7 @@ def check(config: Any) -> None:
 def _faults(config: Any) -> Iterator[str]:
     model, parallel = config.model_config, config.parallel_config
     kinds = {
-        "another device than a CPU": not current_platform.is_cpu(),
+        "another device than a CPU or a CUDA GPU": not (current_platform.is_cpu() or current_platform.is_cuda()),
         "tensor parallelism": parallel.tensor_parallel_size > 1,
         "pipeline parallelism": parallel.pipeline_parallel_size > 1,
         "data parallelism": parallel.data_parallel_size > 1,

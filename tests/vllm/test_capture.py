@@ -11,6 +11,7 @@ import torch
 from rauq_vllm import capture
 from rauq_vllm.attention import Softmax
 from rauq_vllm.capture import Layer, Step
+from rauq_vllm.check import LayerStep
 from rauq_vllm.plan import Asked, layers_of, part_of
 from rauq_vllm.rows import append, new_folder, take
 
@@ -35,18 +36,22 @@ def asked(tmp_path):
 
 
 class Engine:
-    """A key cache with blocks in disorder, and sequences of random queries and keys."""
+    """Caches with blocks in disorder, and sequences of random queries, keys and values.
 
-    def __init__(self, lengths):
+    `layers` are those of the plugin, which compute their weights as `softmaxes` say.
+    """
+
+    def __init__(self, lengths, softmaxes=SOFTMAXES):
         generator = torch.Generator().manual_seed(3)
-        self.queries, self.keys = (
+        self.queries, self.keys, self.values = (
             [torch.randn(LAYERS, length, count, WIDTH, generator=generator) for length in lengths]
-            for count in (HEADS, GROUPS)
+            for count in (HEADS, GROUPS, GROUPS)
         )
+        self.layers = [Layer(number, 0, softmaxes[min(number, 1)]) for number in range(LAYERS)]
         used = [-(-length // BLOCK) for length in lengths]
         numbers = iter(torch.randperm(40, generator=generator).tolist())
         self.blocks = [[next(numbers) for _ in range(count)] for count in used]
-        self.cache = torch.randn(LAYERS, 40, GROUPS, BLOCK, WIDTH, generator=generator)
+        self.caches = torch.full((2, LAYERS, 40, GROUPS, BLOCK, WIDTH), torch.nan)  # what was there before is no key
 
     def run(self, step, work):
         """Compute (sequence, computed, scheduled) of each, layer by layer, as vLLM does."""
@@ -66,24 +71,46 @@ class Engine:
             seq_lens=torch.tensor(lengths),
             block_table=table,
         )
-        for number in range(LAYERS):
-            query, key = (
+        for number, layer in enumerate(self.layers):
+            query, key, value = (
                 torch.cat([one[sequence][number, start : start + count] for sequence, start, count in work])
-                for one in (self.queries, self.keys)
+                for one in (self.queries, self.keys, self.values)
             )
-            for place, slot in enumerate(slots):
-                self.cache[number, slot // BLOCK, :, slot % BLOCK] = key[place]
-            Layer(number, 0, SOFTMAXES[min(number, 1)]).note(step, query, key, self.cache[number], batch)
+            for sequence, start, count in work:
+                self._store(sequence, number, start + count)
+            given = torch.stack(
+                [self.output(sequence, number, start + one) for sequence, start, count in work for one in range(count)]
+            )
+            keys, values = self.caches[:, number]
+            layer.note(step, LayerStep(query, key, value, keys, values, given, batch))
+
+    def _store(self, sequence, number, length):
+        """Keys and values of a sequence so far; those computed before may have come from a cached prefix."""
+        for place in range(length):
+            block = self.blocks[sequence][place // BLOCK]
+            both = [one[sequence][number, place] for one in (self.keys, self.values)]
+            self.caches[:, number, block, :, place % BLOCK] = torch.stack(both)
+
+    def weights(self, sequence, number, position, head):
+        """Those of a query on the keys it sees, and the first of these."""
+        first = max(0, position - 2) if number else 0
+        keys = self.keys[sequence][number, first : position + 1, head // (HEADS // GROUPS)]
+        return (keys @ self.queries[sequence][number, position, head] * SOFTMAXES[0].scale).softmax(0), first
+
+    def output(self, sequence, number, position):
+        """What a layer gives (H * D) at a position."""
+        found = []
+        for head in range(HEADS):
+            weights, first = self.weights(sequence, number, position, head)
+            found.append(weights @ self.values[sequence][number, first : position + 1, head // (HEADS // GROUPS)])
+        return torch.cat(found)
 
     def row(self, sequence, position):
         """The weights (L, H, 2) of a query on its own key and the one before it."""
         found = np.full((LAYERS, HEADS, 2), np.nan, np.float32)
         for number in range(LAYERS):
             for head in range(HEADS):
-                first = max(0, position - 2) if number else 0
-                keys = self.keys[sequence][number, first : position + 1, head // (HEADS // GROUPS)]
-                weights = (keys @ self.queries[sequence][number, position, head] * SOFTMAXES[0].scale).softmax(0)
-                found[number, head] = weights[[-1, -2]]
+                found[number, head] = self.weights(sequence, number, position, head)[0][[-1, -2]]
         return found
 
 
@@ -121,6 +148,7 @@ STEPS = (
 @pytest.mark.parametrize("most", [1, 10**6])
 def test_every_row_is_that_of_its_request(asked, monkeypatch, most):
     monkeypatch.setattr(capture, "_MOST_NUMBERS", most)
+    monkeypatch.setattr(capture, "_MOST_TOKENS", most)
     engine = Engine((9, 12, 5))
     for work in STEPS:
         run(engine, asked, work)
@@ -146,6 +174,27 @@ def test_a_row_at_another_position_than_expected_is_left_out(asked):
     engine.run(step, [(0, 5, 1)])
     step.save()
     assert np.isnan(step.rows).all()
+
+
+def test_a_layer_whose_output_does_not_follow_from_its_weights_is_given_up_once(asked):
+    no_window = (SOFTMAXES[0], SOFTMAXES[0])  # its kernel has one in the layers 1 and 2
+    engine = Engine((9, 12, 5), no_window)
+    run(engine, [None, None, asked[2]], [(2, 0, 3)])  # as long as the window: nothing can be seen of it
+    with pytest.raises(ValueError, match="after 9 tokens, the output of a layer differs"):
+        run(engine, [None, asked[1], None], [(1, 0, 9)])
+    engine.layers[2].checked = None  # `run` ended at the first of them
+    step = run(engine, [None, asked[1], None], [(1, 9, 1)])
+    assert np.isnan(step.rows[:, 1:]).all()
+    assert not np.isnan(step.rows[:, 0]).any()
+
+
+def test_outputs_are_compared_when_a_sequence_is_twice_as_long(asked, monkeypatch):
+    seen = []
+    monkeypatch.setattr(capture, "check", lambda computed, row, *_: seen.append(row.length))
+    engine = Engine((9, 12, 5))
+    for work in ([(0, 0, 5)], [(0, 5, 1)], [(0, 6, 1), (1, 0, 9)], [(1, 9, 1)], [(1, 10, 1)]):
+        run(engine, asked, work)
+    assert seen == [5] * LAYERS + [10] * LAYERS
 
 
 def test_entropies_are_those_of_the_last_token_of_each_sequence(asked):

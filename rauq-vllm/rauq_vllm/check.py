@@ -1,0 +1,70 @@
+"""Whether captured weights are those that a kernel used: a layer's output follows from them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rauq_vllm.attention import Softmax, in_order, layout_of, output
+
+_LEAST = 1e-4  # of the largest value: what sums in float32 may differ by
+
+
+@dataclass(frozen=True, eq=False)
+class LayerStep:
+    """What a layer computed in a step.
+
+    `query` (m, H, D), `key` and `value` (m, G, D), the blocks (blocks, G, B, D) of the caches `keys` and `values`,
+    `output` (m, H * D), and vLLM's own record of the batch.
+    """
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    keys: Tensor
+    values: Tensor
+    output: Tensor
+    batch: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One row of a step: its place in the batch, how many keys it sees, and the blocks (U,) in which they are."""
+
+    place: int
+    length: int
+    blocks: Tensor
+
+
+def layouts_of(computed: LayerStep, row: Row) -> tuple[str, str]:
+    """The layouts of keys and of values, by those of a row, whose own are the last it sees.
+
+    Raises:
+        ValueError: a layout that is not known.
+    """
+    block, place = divmod(row.length - 1, computed.keys.shape[2])
+    number = row.blocks[block]
+    return (
+        layout_of(computed.keys[number], computed.key[row.place], place),
+        layout_of(computed.values[number], computed.value[row.place], place),
+    )
+
+
+def check(computed: LayerStep, row: Row, layouts: tuple[str, str], softmax: Softmax) -> None:
+    """Compute the output of one row again, and compare it with the kernel's.
+
+    Raises:
+        ValueError: they differ by more than rounding in the kernel's own dtype explains.
+    """
+    query, given = computed.query[row.place], computed.output[row.place].view(-1, computed.query.shape[-1])
+    values = in_order(computed.values[row.blocks], layouts[1])[:, : row.length]
+    expected = output(query, computed.keys[row.blocks], values, layout=layouts[0], softmax=softmax)
+    difference = float((expected - given.float()).abs().max() / values.float().abs().max())
+    most = max(_LEAST, 2 * torch.finfo(given.dtype).eps)
+    if not difference <= most:
+        message = (
+            f"after {row.length} tokens, the output of a layer differs by {difference:.2g} of its largest value from "
+            f"what the captured weights give; at most {most:.2g} is rounding. Its rows are not kept."
+        )
+        raise ValueError(message)
