@@ -38,6 +38,7 @@ _SIZES: Mapping[str, Any] = MappingProxyType(
 _WINDOW: Mapping[str, Any] = MappingProxyType(
     {"sliding_window": 64, "layer_types": ["sliding_attention", "full_attention"] * 3}
 )
+_GEMMA: Mapping[str, Any] = MappingProxyType({**_WINDOW, "query_pre_attn_scalar": 64, "tie_word_embeddings": True})
 
 
 class Random(NamedTuple):
@@ -49,8 +50,8 @@ class Random(NamedTuple):
 
 
 RANDOM = (
-    Random("gemma2", "window of 64, soft cap", {**_WINDOW, "attn_logit_softcapping": 2.0, "query_pre_attn_scalar": 64}),
-    Random("gemma3_text", "window of 64, normalised queries", {**_WINDOW, "query_pre_attn_scalar": 64}),
+    Random("gemma2", "window of 64, soft cap", {**_GEMMA, "attn_logit_softcapping": 2.0}),
+    Random("gemma3_text", "window of 64, normalised queries", _GEMMA),
     Random("qwen2", "biases", {}),
     Random("gpt_oss", "window of 64, sinks", {**_WINDOW, "num_local_experts": 4, "num_experts_per_tok": 2}),
 )
