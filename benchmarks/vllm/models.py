@@ -1,7 +1,8 @@
 """Whether attention out of vLLM is that of this project's own capture for other attention than smollm2's.
 
 gemma3-270m reads prompts longer than its window. Small random models have a window with a soft cap, a window with
-normalised queries, biases, or sinks. smollm2 runs compiled, as vLLM runs a model where it is not told otherwise.
+normalised queries, or biases. smollm2 runs compiled, as vLLM runs a model where it is not told otherwise. gpt_oss is
+not among them, since vLLM writes its messages in tokens of the real vocabulary; its sinks are tested without a server.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,10 +36,14 @@ _SIZES: Mapping[str, Any] = MappingProxyType(
         "tie_word_embeddings": False,
     }
 )
-_WINDOW: Mapping[str, Any] = MappingProxyType(
-    {"sliding_window": 64, "layer_types": ["sliding_attention", "full_attention"] * 3}
+_GEMMA: Mapping[str, Any] = MappingProxyType(
+    {
+        "sliding_window": 64,
+        "layer_types": ["sliding_attention", "full_attention"] * 3,
+        "query_pre_attn_scalar": 64,
+        "tie_word_embeddings": True,
+    }
 )
-_GEMMA: Mapping[str, Any] = MappingProxyType({**_WINDOW, "query_pre_attn_scalar": 64, "tie_word_embeddings": True})
 
 
 class Random(NamedTuple):
@@ -53,7 +58,6 @@ RANDOM = (
     Random("gemma2", "window of 64, soft cap", {**_GEMMA, "attn_logit_softcapping": 2.0}),
     Random("gemma3_text", "window of 64, normalised queries", _GEMMA),
     Random("qwen2", "biases", {}),
-    Random("gpt_oss", "window of 64, sinks", {**_WINDOW, "num_local_experts": 4, "num_experts_per_tok": 2}),
 )
 
 
@@ -82,8 +86,8 @@ def random_model(one: Random, of: LanguageModel) -> LanguageModel:
     model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     with torch.no_grad():
         for name, weights in model.named_parameters():
-            if weights.ndim > 1 or name.endswith((".bias", "sinks")):
-                weights.normal_(std=1.0 if "sinks" in name else 0.1)
+            if weights.ndim > 1 or name.endswith(".bias"):
+                weights.normal_(std=0.1)
     return wrap(model, tokenizer, name=f"random {one.model_type}", kind="instruct")
 
 
@@ -111,7 +115,7 @@ def record_of(rows: Sequence[tuple[Cell, ...]]) -> Record:
         rows=rows,
         bounds=bounds_of(found),
         notes=("Version of vLLM: 0.32.0, on a CPU.",),
-        finding=f"With windows, soft caps, sinks and biases, and compiled, attention out of vLLM differs from this "
+        finding=f"With windows, soft caps and biases, and compiled, attention out of vLLM differs from this "
         f"project's own capture by at most {found.attention:.1g}; {found.same:,} of {found.heads:,} selected heads are "
         "equal.",
         packages=("torch", "transformers", "numpy", "openai"),
