@@ -122,7 +122,7 @@ bench-online: setup ## Measure scores and alarms while an answer is written; tak
 bench-peers: setup chromium $(PEERS)/stamp ## Compare with lm-polygraph, plain transformers and BertViz, in a separate environment
 	$(RUN) benchmarks peers_agreement peers_time peers_memory payload --record
 
-vllm: setup smollm2 $(VLLM)/stamp ## Compare attention out of a real vLLM server with the own, in a separate environment; takes both packaged models
+vllm: setup smollm2 $(VLLM)/stamp ## Compare attention out of a real vLLM server with this project's own, in a separate environment; takes both packaged models
 	$(RUN) benchmarks vllm vllm_models vllm_cost vllm_load --record
 
 atlas: $(STAMPS)/training ## Rebuild the embedded model: corpus, tokenizer, weights, evaluation

@@ -77,8 +77,11 @@ def _with_plugin(folder: Path, prompts: Sequence[str]) -> Load:
     with started(folder) as (client, process):
         (folder_of_rows,) = set(ROWS.glob("rauq-vllm-*")) - before
         alone = [from_vllm(one) for one in answered(client, prompts, clients=1, tokens=TOKENS)]
-        kinds = lambda place: _compared(client, prompts[place], alone[place])  # noqa: E731
-        minutes, given_up = _minutes(client, process, prompts, kinds)
+
+        def ask(place: int) -> tuple[str, float]:
+            return _compared(client, prompts[place], alone[place])
+
+        minutes, given_up = _minutes(client, process, prompts, ask)
         return Load(minutes=minutes, given_up=given_up, left=_left(folder_of_rows))
 
 

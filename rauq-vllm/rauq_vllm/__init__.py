@@ -1,8 +1,9 @@
 """Attention weights for RAUQ out of a vLLM server, without a patch of vLLM.
 
 A subclass of vLLM's attention backend computes the weights (`attention`) of the rows that a request asked for (`plan`),
-and compares what they lead to with the layer's output (`check`); a logits processor that changes nothing reads the
-entropies; a KV connector that moves no keys says which rows these are, and returns them with the finished request.
+and compares the output that follows from them with the layer's own (`check`); a logits processor that changes nothing
+reads the entropies; a KV connector that moves no keys says which rows these are, and returns them with the finished
+request.
 """
 
 from rauq_vllm.stream import agree_on_folder

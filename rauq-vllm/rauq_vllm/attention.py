@@ -1,4 +1,4 @@
-"""Attention recomputed from the blocks of a key cache: weights on the keys just behind a query, and what they give."""
+"""Attention recomputed from the blocks of a key cache: weights on the keys just behind a query, and the output."""
 
 from dataclasses import dataclass
 
@@ -51,7 +51,7 @@ def weights(query: Tensor, blocks: Tensor, lengths: Tensor, *, layout: str, soft
 
 
 def output(query: Tensor, keys: Tensor, values: Tensor, *, layout: str, softmax: Softmax) -> Tensor:
-    """What a layer gives (H, D) for a query (H, D) that sees values (G, T, D), from blocks of keys (U, G, B, D)."""
+    """A layer's output (H, D) for a query (H, D) that sees values (G, T, D), from blocks of keys (U, G, B, D)."""
     groups, length, _ = values.shape
     lengths = torch.tensor([[length]], device=query.device)
     scores, total = _logits(query[None, None], keys[None], lengths, layout, softmax)
@@ -60,7 +60,7 @@ def output(query: Tensor, keys: Tensor, values: Tensor, *, layout: str, softmax:
 
 
 def in_order(blocks: Tensor, layout: str) -> Tensor:
-    """What is stored in blocks (U, G, B, D) in this layout, by position (G, U * B, D)."""
+    """The keys or values in blocks (U, G, B, D) of this layout, by position (G, U * B, D)."""
     used, groups, size, width = blocks.shape
     rows = blocks.reshape(used, groups, width, size).transpose(-1, -2) if layout == "columns" else blocks
     return rows.transpose(0, 1).reshape(groups, used * size, width)

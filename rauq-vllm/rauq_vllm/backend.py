@@ -1,6 +1,6 @@
 """vLLM's attention, which also shows the connector what a layer computed: on a CPU, and by FlashAttention on a GPU.
 
-The second has not been tried; what a layer gives is compared with its kernel's (`rauq_vllm.check`).
+FlashAttention has not been tried. In both, captured weights are checked by the layer's output (`rauq_vllm.check`).
 """
 
 from typing import Any
@@ -39,7 +39,7 @@ class CapturingAttention:
         **options: Any,
     ) -> Tensor:
         """Compute the layer, and then show what the weights follow from."""
-        found: Tensor = super().forward(  # type: ignore[misc]  # vLLM's class stands behind this one
+        found: Tensor = super().forward(  # type: ignore[misc]  # of vLLM's class, the other base of each subclass
             layer, query, key, value, kv_cache, attn_metadata, output, *rest, **options
         )
         if attn_metadata is not None and has_kv_transfer_group():
@@ -49,34 +49,34 @@ class CapturingAttention:
         return found
 
 
-class CapturingOnCPU(CapturingAttention, CPUAttentionBackendImpl):
-    """That of a CPU: the keys of a block, and then its values."""
+class CapturingCPUAttention(CapturingAttention, CPUAttentionBackendImpl):
+    """Attention on a CPU, whose cache has the keys of a block before its values."""
 
     @staticmethod
     def caches(kv_cache: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values, which the kernel may have stored in columns."""
+        """Keys and values, each in either layout (`rauq_vllm.attention.LAYOUTS`)."""
         blocks, heads, size, _ = kv_cache.shape
         keys, values = kv_cache.view(blocks, heads, 2 * size, -1).chunk(2, dim=2)
         return keys, values
 
     @property
     def window(self) -> int:
-        """As vLLM names it, -1 where there is none."""
+        """The number of vLLM, which is -1 where there is no window."""
         return max(0, self.sliding_window)
 
 
-class CapturingFlash(CapturingAttention, FlashAttentionImpl):
-    """That of FlashAttention: every key beside its value."""
+class CapturingFlashAttention(CapturingAttention, FlashAttentionImpl):
+    """FlashAttention, whose cache has each key beside its value."""
 
     @staticmethod
     def caches(kv_cache: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values, in rows."""
+        """Keys and values, one token in each row."""
         keys, values = kv_cache.chunk(2, dim=-1)
         return keys, values
 
     @property
     def window(self) -> int:
-        """As FlashAttention counts it, without the query's own key; -1 where there is none."""
+        """FlashAttention's number and the query's own key; its number is -1 where there is no window."""
         return max(0, self.sliding_window[0] + 1)
 
 
@@ -86,7 +86,7 @@ class CPUBackend(CPUAttentionBackend):
     @staticmethod
     def get_impl_cls() -> type[CPUAttentionBackendImpl]:
         """The attention of one layer."""
-        return CapturingOnCPU
+        return CapturingCPUAttention
 
 
 class FlashBackend(FlashAttentionBackend):
@@ -95,4 +95,4 @@ class FlashBackend(FlashAttentionBackend):
     @staticmethod
     def get_impl_cls() -> type[FlashAttentionImpl]:
         """The attention of one layer."""
-        return CapturingFlash
+        return CapturingFlashAttention

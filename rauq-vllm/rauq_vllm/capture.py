@@ -36,7 +36,7 @@ class RowBatch:
 class Found:
     """The rows of a step in a batch: their order among all that it keeps (n,), and their sequences (n,).
 
-    `longest`: the one that sees the most keys, if there is any.
+    `longest`: the row that sees the most keys, if there is any.
     """
 
     order: Tensor
@@ -90,7 +90,8 @@ def _by_sequence(sequences: Tensor) -> Iterator[Tensor]:
 class Layer:
     """One layer's capture: which of the rows' layers it is, its group, its softmax, and how its cache stores keys.
 
-    `checked`: the most keys that a row saw whose output was compared; None: the weights are not the kernel's.
+    `checked`: the length of the longest sequence at which the output was compared; None: it differed, and no rows are
+    kept.
     """
 
     number: int
@@ -103,12 +104,12 @@ class Layer:
         """Keep what the weights follow from.
 
         Raises:
-            ValueError: an unknown layout of the cache, or the output of the layer is another; said once.
+            ValueError: an unknown layout of the cache, or a different output; raised once for each layer.
         """
         found = step.group(self.group, computed.batch, computed.keys.shape[2])
         if found.longest is None or self.checked is None:
             return
-        if found.longest.length >= 2 * self.checked:  # a window shows itself only in longer sequences
+        if found.longest.length >= 2 * self.checked:  # a wrong window changes the output of longer sequences only
             self._check(computed, found.longest)
         queries = tuple(computed.query[rows.places] for rows in found.batches)
         step.inputs.append(LayerInputs(self, found, queries, computed.keys))

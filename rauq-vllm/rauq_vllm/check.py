@@ -1,4 +1,4 @@
-"""Whether captured weights are those that a kernel used: a layer's output follows from them."""
+"""Check captured weights against the kernel's: a layer's output is recomputed from them and compared with its own."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from rauq_vllm.attention import Softmax, in_order, layout_of, output
 
-_LEAST = 1e-4  # of the largest value: what sums in float32 may differ by
+_LEAST = 1e-4  # relative to the largest value: rounding of sums in float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Row:
 
 
 def layouts_of(computed: LayerStep, row: Row) -> tuple[str, str]:
-    """The layouts of keys and of values, by those of a row, whose own are the last it sees.
+    """The layouts of keys and of values, found from the newest key and value of a row.
 
     Raises:
         ValueError: a layout that is not known.
@@ -52,10 +52,10 @@ def layouts_of(computed: LayerStep, row: Row) -> tuple[str, str]:
 
 
 def check(computed: LayerStep, row: Row, layouts: tuple[str, str], softmax: Softmax) -> None:
-    """Compute the output of one row again, and compare it with the kernel's.
+    """Recompute the output of one row from its weights, and compare it with the kernel's.
 
     Raises:
-        ValueError: they differ by more than rounding in the kernel's own dtype explains.
+        ValueError: they differ by more than rounding in the kernel's dtype.
     """
     query, given = computed.query[row.place], computed.output[row.place].view(-1, computed.query.shape[-1])
     values = in_order(computed.values[row.blocks], layouts[1])[:, : row.length]
@@ -64,7 +64,7 @@ def check(computed: LayerStep, row: Row, layouts: tuple[str, str], softmax: Soft
     most = max(_LEAST, 2 * torch.finfo(given.dtype).eps)
     if not difference <= most:
         message = (
-            f"after {row.length} tokens, the output of a layer differs by {difference:.2g} of its largest value from "
-            f"what the captured weights give; at most {most:.2g} is rounding. Its rows are not kept."
+            f"after {row.length} tokens, the output of a layer differs by {difference:.2g} of the largest value from "
+            f"that of the captured weights; rounding explains {most:.2g}. The layer's rows are not kept."
         )
         raise ValueError(message)

@@ -81,7 +81,7 @@ def try_popover(page, button):
     page.keyboard.press("Escape")
     expect(body).to_have_count(0)
     expect(button).to_be_focused()
-    wait_until_idle(page)  # an answer of the script to what was closed would close what is opened meanwhile
+    wait_until_idle(page)  # a rerun from closing that ends after the next click closes the popover again
     body = opened(page, button)
     page.mouse.click(*free_place(page, body))
     expect(body).to_have_count(0)
