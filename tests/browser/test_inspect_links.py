@@ -53,13 +53,20 @@ def test_reload_and_a_second_browser_show_the_same(page, server):
             expect(who.get_by_label("Prompt")).to_have_value(PROMPT)
 
 
+def copied_link(page):
+    """The link of the panel Export, which is opened for it; the panel may show its Python before its link."""
+    open_drawer(page, "drawer_export")
+    link = page.locator(".st-key-open_drawer code", has_text=re.compile("^http"))
+    expect(link).to_be_visible()
+    return link.inner_text()
+
+
 def test_a_copied_link_opens_the_answer_and_where_that_is_gone_asks_before_it_runs_anything(page, server, cold_server):
     ask(page, server)
     page.locator(".token").nth(2).click()
     expect(page).to_have_url(re.compile("token=2"))
     headline = page.locator(".headline").inner_text()
-    open_drawer(page, "drawer_export")
-    link = page.locator(".st-key-open_drawer code").first.inner_text()
+    link = copied_link(page)
     assert "Gliwice" in link
     page.goto(link)
     expect(page.locator(".headline")).to_have_text(headline)
@@ -72,13 +79,6 @@ def test_a_copied_link_opens_the_answer_and_where_that_is_gone_asks_before_it_ru
     expect(page.locator(".headline")).to_have_text(headline)
     expect(page.locator(".token").nth(2)).to_have_attribute("aria-pressed", "true")
     assert "Gliwice" not in page.url
-
-
-def copied_link(page):
-    """The link of the panel Export, which is opened for it."""
-    open_drawer(page, "drawer_export")
-    expect(page.locator(".st-key-open_drawer code").first).to_contain_text("http")
-    return page.locator(".st-key-open_drawer code").first.inner_text()
 
 
 def test_a_copied_link_carries_the_users_verdict_which_whoever_opens_it_may_change(page, server):
@@ -145,8 +145,7 @@ def test_the_scoring_button_of_a_copied_link_says_what_the_link_says_from_the_fi
     with_every_choice(page)
     headline, label = (page.locator(place).first.inner_text() for place in (".headline", ".st-key-scoring button"))
     assert re.match(r"Scoring: signal entropy, alpha 0\.\d+ and 1 more, without the repetition", label)
-    open_drawer(page, "drawer_export")
-    link = page.locator(".st-key-open_drawer code").first.inner_text()
+    link = copied_link(page)
     assert {"loop=without", "signal=entropy", "layers=all"} <= set(link.split("?")[1].split("&"))
     with page.context.browser.new_context() as context:
         context.add_init_script(LABELS)
