@@ -6,7 +6,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.ui.help.documents import help_link
 from pages.ui.serving.local import graceful_shutdown
-from pages.ui.serving.styled import STYLED
+from pages.ui.serving.middleware import MIDDLEWARE
 from pages.ui.shared.entrypoint import GOTO, SHELL, configure, enter
 from pages.ui.shared.sent import job_key
 
@@ -52,6 +52,6 @@ def show() -> None:
 
 
 if get_script_run_ctx(suppress_warning=True) is None:  # imported once, for the server, which then runs it for each page
-    app = st.App(__file__, middleware=[STYLED], lifespan=graceful_shutdown)
+    app = st.App(__file__, middleware=MIDDLEWARE, lifespan=graceful_shutdown)
 else:
     show()

@@ -136,7 +136,8 @@ def compared(lm: LanguageModel, found: Sequence[Trace]) -> Compared:
     pairs = [(one.prompt_ids.tolist(), one.answer_ids.tolist()) for one in found]
     own = [one for one in lm.read_batch(pairs, batch_size=READ_AT_ONCE) if isinstance(one, Trace)]
     both = list(zip(found, own, strict=True))
-    scores = [(score(one), score(other)) for one, other in both if len(one.answer_ids) > 1]
+    scored = [(one, score(other)) for one, other in both if len(one.answer_ids) > 1]
+    scores = [(score(one, other.settings), other) for one, other in scored]  # defaults are those of the model's kind
     return Compared(
         attention=max(_attention(one, other) for one, other in both),
         logprob=max(float(np.abs(one.logprobs - other.logprobs).max()) for one, other in both),

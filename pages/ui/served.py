@@ -20,7 +20,7 @@ from pages.ui.host.clients import CLIENTS, HOUR, ClientAnswer, ClientAnswers
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.kept import MOST_ANSWERS
 from pages.ui.host.store import store
-from pages.ui.serving.styled import STYLED
+from pages.ui.serving.middleware import MIDDLEWARE
 from pages.ui.shared.url_state import KEPT, written_settings
 from rauq.cli.commands import exit_code, model_options
 from rauq.errors import InvalidInput
@@ -51,7 +51,7 @@ def _serve_both(options: argparse.Namespace) -> int:
         raise InvalidInput(message)
     clients = ClientAnswers(most=options.keep_answers, seconds=options.keep_hours * HOUR, kept=store().answers)
     store().clients = clients
-    app = st.App(APP, middleware=[STYLED], lifespan=partial(_expiring, clients))
+    app = st.App(APP, middleware=MIDDLEWARE, lifespan=partial(_expiring, clients))
     config.get_config_options(force_reparse=True)  # with the file beside app.py, which is known since `st.App`
     config.set_option("server.allowedHosts", [*config.get_option("server.allowedHosts"), "::1"])
     with_app = WithApp(open=partial(beside_endpoint, app, options), keep=partial(kept_at, clients), turn=_turn)

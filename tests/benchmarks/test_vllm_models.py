@@ -1,8 +1,10 @@
 """The records of agreement with vLLM add up what each comparison found, and random models attend unevenly."""
 
+from dataclasses import replace
+
 import pytest
 
-from benchmarks.vllm.agreement import COLUMNS, bounds_of, of_all
+from benchmarks.vllm.agreement import COLUMNS, bounds_of, compared, of_all
 from benchmarks.vllm.models import RANDOM, random_model, record_of
 from rauq import load_model
 
@@ -27,3 +29,8 @@ def test_a_random_model_attends_unevenly(atlas, one):
     lm = random_model(one, atlas)
     trace = lm.generate([5, 9, 3, 8], max_new_tokens=8, stop=())
     assert trace.attention[:, :, :-1, 0].std() > 0.05  # of weights that would all be about a tenth
+
+
+def test_scores_are_compared_under_the_same_settings(atlas):
+    trace = atlas.generate([5, 9, 3, 8], max_new_tokens=8, stop=())
+    assert compared(atlas, [replace(trace, kind="instruct")]).score < 1e-5  # of this kind, entropy is the default

@@ -17,6 +17,12 @@ from tests.browser.typing import enter
 PLACES = ("Kyoto", "Porto", "Turin", "Cusco", "Izmir", "Gliwice")
 ROWS = "".join(f"{place},Q: In which country is {place}? A:,{place} is in Japan.,yes\n" for place in PLACES)
 CSV = f"place,asked,answer,correct\n{ROWS}nowhere,,no prompt,yes\n".encode()
+UPLOAD_NUL = """field => {
+  const files = new DataTransfer();
+  files.items.add(new File(["question,answer\\nWhere is Porto?,Portugal\\n"], "a\\0b.csv"));
+  field.files = files.files;
+  field.dispatchEvent(new Event("change", { bubbles: true }));
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +51,8 @@ def test_from_a_file_to_a_run_that_outlives_the_page(page, runs_server):
     page.goto(f"{runs_server}/runs")
     page.get_by_role("button", name="New run").click()
     expect(page).to_have_url(re.compile("view=new"))
+    page.locator("input[type=file]").evaluate(UPLOAD_NUL)  # for which Streamlit would end the page
+    expect(page.get_by_text("1 row accepted, 0 rows rejected.")).to_be_visible()
     page.locator("input[type=file]").set_input_files({"name": "places.csv", "mimeType": "text/csv", "buffer": CSV})
     expect(page.get_by_text("7 rows accepted, 0 rows rejected.")).to_be_visible()
     open_list(page.get_by_role("combobox", name="Reading"))

@@ -27,7 +27,7 @@ from pages.ui.host.guarding.nginx import Site, configuration
 from pages.ui.host.queueing import leaving
 from pages.ui.host.session_runs import clear_left, private_folder
 from pages.ui.host.store import store
-from pages.ui.serving.styled import STYLED
+from pages.ui.serving.middleware import MIDDLEWARE
 from rauq.checkpoints.memory import give_back
 from rauq.layout import HOST_COMMAND
 
@@ -120,7 +120,7 @@ def prepare(names: str, *, proxy_header: str = "", frames: str = "'none'") -> li
         frames=frames,
         metrics_token=os.environ.get(METRICS_TOKEN, ""),
     )
-    return [Middleware(Guard, rules=rules), STYLED]
+    return [Middleware(Guard, rules=rules), *MIDDLEWARE]
 
 
 def leave_a_core() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.middleware import Middleware
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -65,6 +64,3 @@ async def _send_whole(start: "Message", body: bytes, send: "Send") -> None:
     del headers["etag"], headers["last-modified"]
     await send({**start, "headers": headers.raw})
     await send({"type": "http.response.body", "body": body})
-
-
-STYLED = Middleware(styled)
