@@ -50,6 +50,8 @@ WRONG = {
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import training.wrong_23",
         ".wrong_24 -> .wrong_23 ",
     ),
+    "rauq/capture/wrong_25.py": ("from transformers import AutoConfig", "rauq.capture.wrong_25 -> transformers "),
+    "pages/wrong_26.py": ("import rauq.transformers_api", "pages.wrong_26 -> rauq.transformers_api "),
 }
 
 

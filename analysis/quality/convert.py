@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 from safetensors.torch import save_file
-from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
 from analysis.quality.learned import ALIGNSCORE, COMET, TENSORS, Published, load_alignscore, load_comet
 from rauq.errors import InvalidInput, ModelNotFound
+from rauq.transformers_api import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
 _HEAD_SIZE = 64  # dimensions of an attention head in every RoBERTa; the checkpoint does not say their number
 _ALIGNSCORE_ENCODER, _COMET_ENCODER = "base_model.", "encoder.model."

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors.torch import load_file
-from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig, PreTrainedModel
 
 from analysis.normalisation import split_sentences
 from rauq.checkpoints.loading import find_device
 from rauq.errors import ModelNotFound
 from rauq.layout import ANALYSIS_COMMAND
+from rauq.transformers_api import AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig, PreTrainedModel
 
 TENSORS = "model.safetensors"
 _BATCH = 16

@@ -26,11 +26,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 
 from rauq.capture.tap import attention_modules
 from rauq.errors import UnsupportedModel
 from rauq.trace.attribution import Side
+from rauq.transformers_api import PreTrainedModel
 
 _PROJECTIONS = ("o_proj", "out_proj", "c_proj", "dense", "wo")  # what the models of transformers call it
 _SMALLEST = 1e-12  # of a sum of attributions

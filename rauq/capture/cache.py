@@ -14,12 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
-from transformers import DynamicCache, PreTrainedModel
-from transformers.cache_utils import DummyLayer, DynamicLayer, DynamicSlidingWindowLayer
 
 from rauq.capture import tap
 from rauq.capture.extras import Kept, NoteStates
 from rauq.capture.quantised import quantises_activations
+from rauq.transformers_api import DummyLayer, DynamicCache, DynamicLayer, DynamicSlidingWindowLayer, PreTrainedModel
 
 _KEYS_AND_VALUES = {DynamicLayer, DynamicSlidingWindowLayer, DummyLayer}
 _LEAST_SPARED = 32  # shared tokens, of all sequences together: with fewer, sharing costs more time than it saves

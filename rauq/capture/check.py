@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
 
 from rauq.capture import tap
 from rauq.capture.recompute import (
@@ -38,6 +37,7 @@ from rauq.capture.recompute import (
 )
 from rauq.errors import InvalidInput
 from rauq.trace.trace import Trace
+from rauq.transformers_api import PreTrainedModel
 
 EXACT = 1e-5  # tolerance between steps and one full pass, in float32 and at scores of ordinary size
 _ORDINARY_SCORE = 10.0

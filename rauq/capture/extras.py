@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
-from transformers import PreTrainedModel
 
 from rauq.capture import tap
 from rauq.capture.logits import logit_lens
@@ -18,6 +17,7 @@ from rauq.errors import UnsupportedModel
 from rauq.trace.file import LENS_TOKENS
 from rauq.trace.prompt_parts import ANSWER_SO_FAR, PromptPart, column_names, columns_of
 from rauq.trace.trace import Extra
+from rauq.transformers_api import PreTrainedModel
 
 OF_PROMPT: frozenset[Extra] = frozenset({"diagonal", "hidden", "hidden_mean"})
 """The extras that need the queries or hidden states of all tokens of the prompt, and so every one of them fed."""

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, pad
-from transformers import PreTrainedModel
 
 from rauq.trace.file import LENS_TOKENS
 from rauq.trace.trace import NUM_ALTERNATIVES
+from rauq.transformers_api import PreTrainedModel
 
 _BLOCK_BYTES = {"cpu": 1 << 20}  # logits that stay in the cache are reduced in half the time
 _BLOCK_BYTES_ELSEWHERE = 16 << 20

@@ -3,7 +3,8 @@
 from typing import Any
 
 from torch import nn
-from transformers import PreTrainedModel
+
+from rauq.transformers_api import PreTrainedModel
 
 # Methods of transformers that compute with dequantised weights, so that activations keep their precision.
 _WEIGHTS_ALONE = {

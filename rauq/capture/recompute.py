@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
-from transformers import AttentionInterface, PreTrainedModel
 
 from rauq.capture import tap
 from rauq.errors import UnsupportedModel
 from rauq.trace.trace import NUM_BANDS
+from rauq.transformers_api import AttentionInterface, PreTrainedModel
 
 _ROUNDING = 1e-5  # mean difference too small to tell positions apart, as in uniform attention
 _SAFETY = 4  # factor between the rounding error of one call and that of several layers

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 
 from rauq.capture import tap
 from rauq.capture.cache import NO_PREFIX, CachedModel, Prefix
@@ -20,6 +19,7 @@ from rauq.capture.extras import NOTHING, Diagonal, Kept
 from rauq.capture.tap import Keys, LayerRecord, Pending, Rows, Step
 from rauq.errors import UnsupportedModel
 from rauq.trace.trace import NUM_BANDS
+from rauq.transformers_api import PreTrainedModel
 
 _FLUSH_BYTES = 16 << 20  # queries that may wait; the band made of them is a hundred times smaller
 _CHUNK_BYTES = {"cpu": 4 << 20}  # scores that stay in the cache are 1.5 times as fast

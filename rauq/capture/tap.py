@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface, PreTrainedModel
+
+from rauq.transformers_api import AttentionInterface, PreTrainedModel
 
 Recorder = Callable[[Tensor, Tensor, Tensor | None, Mapping[str, Any]], None]
 StatesRecorder = Callable[[Tensor], None]

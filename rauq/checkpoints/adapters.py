@@ -13,7 +13,6 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from safetensors import safe_open
-from transformers import PreTrainedModel
 
 from rauq.checkpoints.folders import ADAPTER_CONFIG, looks_like_path
 from rauq.checkpoints.hub import is_folder, is_there, not_there, require_safetensors
@@ -21,6 +20,7 @@ from rauq.checkpoints.named import ATLAS, file_of, find_named
 from rauq.checkpoints.refusals.weights_files import has_own_weights
 from rauq.checkpoints.weights import stored_file
 from rauq.errors import MissingPackage, UnsupportedModel
+from rauq.transformers_api import PreTrainedModel
 
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 _TOKENIZERS = ("tokenizer_config.json", "tokenizer.json")

@@ -8,7 +8,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from transformers import (
+
+from rauq.checkpoints.folders import CONFIG
+from rauq.transformers_api import (
     MODEL_FOR_CAUSAL_LM_MAPPING,
     MODEL_FOR_MULTIMODAL_LM_MAPPING,
     AutoConfig,
@@ -17,8 +19,6 @@ from transformers import (
     PreTrainedConfig,
     PreTrainedModel,
 )
-
-from rauq.checkpoints.folders import CONFIG
 
 # How a run computed, on its machine: none of these changes what the model is.
 _RUN_SETTINGS = frozenset(

@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel
 
 from rauq.arguments import Cancel, OnProgress
 from rauq.checkpoints.adapters import Adapter
@@ -27,6 +26,7 @@ from rauq.checkpoints.refusals.reasons import plain_errors
 from rauq.checkpoints.store import default_store, sha256, stored
 from rauq.errors import ModelNotFound
 from rauq.labels import FLOATS
+from rauq.transformers_api import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel
 
 # llama.h, enum llama_ftype: what general.file_type says.
 FILE_TYPES = MappingProxyType(

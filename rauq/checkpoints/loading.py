@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from safetensors import safe_open
-from transformers import AutoTokenizer, PreTrainedModel, modeling_utils
 
 from rauq.checkpoints.adapters import Adapter, find_adapter, with_adapter
 from rauq.checkpoints.architecture import has_other_parts, language_model, read_config
@@ -30,6 +29,7 @@ from rauq.checkpoints.weights import (
 )
 from rauq.errors import InvalidInput, OutOfMemory, UnsupportedModel
 from rauq.labels import size
+from rauq.transformers_api import AutoTokenizer, PreTrainedModel, modeling_utils
 
 _CAUSAL_ENDINGS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 _OF_PROCESSORS = ("chat_template.json", "processor_config.json")

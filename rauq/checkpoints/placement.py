@@ -15,14 +15,13 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from transformers import PreTrainedModel
-from transformers.integrations.accelerate import _get_device_map
 
 from rauq.checkpoints.checkpoint import Checkpoint
 from rauq.checkpoints.loading import find_device, free_memory
 from rauq.checkpoints.memory import free_main_memory
 from rauq.errors import InvalidInput, MissingPackage, ModelNotFound, OutOfMemory, UnsupportedModel
 from rauq.labels import size
+from rauq.transformers_api import PreTrainedModel, _get_device_map
 
 AUTO, CPU, DISK = "auto", "cpu", "disk"
 DeviceMap = str | Mapping[str, str | int]

@@ -8,10 +8,9 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
-from transformers import BitsAndBytesConfig, TorchAoConfig
-from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING
 
 from rauq.errors import InvalidInput, MissingPackage, UnsupportedModel
+from rauq.transformers_api import AUTO_QUANTIZATION_CONFIG_MAPPING, BitsAndBytesConfig, TorchAoConfig
 
 _OTHERS = "Choose the model without quantisation, or a GGUF file of it."
 

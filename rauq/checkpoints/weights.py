@@ -10,14 +10,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from safetensors import SafetensorError, safe_open
-from transformers import PreTrainedModel
-from transformers.conversion_mapping import get_model_conversion_mapping
-from transformers.core_model_loading import WeightConverter, WeightRenaming, rename_source_key
-from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
-from transformers.utils.hub import cached_file
 
 from rauq.checkpoints.hub import is_folder
 from rauq.errors import ModelNotFound, UnsupportedModel
+from rauq.transformers_api import (
+    SAFE_WEIGHTS_INDEX_NAME,
+    SAFE_WEIGHTS_NAME,
+    PreTrainedModel,
+    WeightConverter,
+    WeightRenaming,
+    cached_file,
+    get_model_conversion_mapping,
+    rename_source_key,
+)
 
 # Modules that torch and DeepSpeed put around others; those of a model have other names.
 _WRAPPERS = re.compile(r"(?:(?:_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module|_forward_module)\.)+")

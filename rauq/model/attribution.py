@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import PreTrainedModel
 
 from rauq.arguments import Cancel
 from rauq.capture.attribution import (
@@ -22,6 +21,7 @@ from rauq.model.context import ModelDescription
 from rauq.scoring.settings import attributed_layers
 from rauq.trace.attribution import Attribution
 from rauq.trace.trace import Trace
+from rauq.transformers_api import PreTrainedModel
 
 OnPasses = Callable[[int, int], object]  # backward passes done, and in all
 

@@ -9,7 +9,6 @@ from typing import Unpack
 
 import torch
 from numpy.typing import ArrayLike
-from transformers import PreTrainedModel
 
 from rauq.arguments import Cancel, Sampling, is_whole
 from rauq.capture.check import Check
@@ -46,6 +45,7 @@ from rauq.trace.attribution import Attribution, Side
 from rauq.trace.extras import Wanted, available_names, wanted
 from rauq.trace.messages import option_names
 from rauq.trace.trace import NUM_BANDS, Extra, Kind, Trace
+from rauq.transformers_api import PreTrainedModel
 
 _ANSWERED = (PromptOptions, CaptureOptions, LimitOptions)
 _SAMPLED = (*_ANSWERED, DrawOptions)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rauq.arguments import Cancel, OnProgress
 from rauq.capture import tap
@@ -30,6 +29,7 @@ from rauq.model.language_model import LanguageModel
 from rauq.model.llama_loading import load_llama
 from rauq.model.tokens import Tokens
 from rauq.trace.trace import Kind
+from rauq.transformers_api import PreTrainedModel, PreTrainedTokenizerBase
 
 
 def load_model(

@@ -33,7 +33,7 @@ def _ask(trace: Trace) -> None:
 
     All other options stay as in the form.
     """
-    job, question = st.session_state.get(state.JOB), st.session_state[_QUESTION]
+    job, question = st.session_state.get(state.JOB), st.session_state.get(_QUESTION, "")
     if not question.strip() or (job is not None and job.live):
         return
     before = trace.messages or (Message(role="user", content=trace.prompt),)

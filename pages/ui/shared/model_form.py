@@ -199,21 +199,26 @@ def _other_model() -> None:
 
 def chosen_model() -> ModelChoice:
     """Return the model that the session's widgets name; the name is empty if none is given yet."""
-    values = st.session_state
     if hosting.is_hosted():
-        return ModelChoice(name=values.get(state.MODEL, hosting.models()[0]))
-    engine = None if (chosen := values.get(ENGINE, AUTO)) == AUTO else chosen
-    if (name := values.get(state.MODEL, ATLAS)) != OTHER:
+        return ModelChoice(name=_said(state.MODEL, hosting.models()[0]))
+    engine = None if (chosen := _said(ENGINE, AUTO)) == AUTO else chosen
+    if (name := _said(state.MODEL, ATLAS)) != OTHER:
         return ModelChoice(name=name, engine=engine if has_engines() else None)
-    name = (values.get(state.OTHER_MODEL) or "").strip()
-    kind = values.get(KIND, AUTO)
+    name = _said(state.OTHER_MODEL, "").strip()
+    kind = _said(KIND, AUTO)
     return ModelChoice(
         name=name,
-        device=values.get(DEVICE, AUTO),
-        dtype=values.get(DTYPE, AUTO),
-        kind=None if kind == AUTO or values.get(state.KIND_OF, name) != name else kind,
+        device=_said(DEVICE, AUTO),
+        dtype=_said(DTYPE, AUTO),
+        kind=None if kind == AUTO or st.session_state.get(state.KIND_OF, name) != name else kind,
         engine=engine,
     )
+
+
+def _said(key: str, usual: str) -> str:
+    """What a field says; the usual where it says nothing: Streamlit takes an option that is not offered for none."""
+    said: str | None = st.session_state.get(key)
+    return said or usual
 
 
 def model_of(trace: Trace) -> ModelChoice:

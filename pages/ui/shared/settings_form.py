@@ -155,7 +155,8 @@ def _choices(form: SettingsForm, setting: Setting) -> tuple[Any, ...]:
 @url_state.by_the_user
 def _change(form: SettingsForm, name: str) -> None:
     """Take over one changed setting."""
-    said = st.session_state[form.key(name)]
+    if (said := st.session_state[form.key(name)]) is None:  # a browser sent a choice that is not offered
+        return
     value: Any = None if said == PAPERS else said
     if name == SIGNAL:
         change_signal(form, value)

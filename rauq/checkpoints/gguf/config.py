@@ -21,7 +21,7 @@ from rauq.checkpoints.gguf.tokenizer import token_id
 from rauq.errors import UnsupportedModel
 
 if TYPE_CHECKING:
-    from transformers import PretrainedConfig
+    from rauq.transformers_api import PreTrainedConfig
 
 
 _LARGEST = 2**31 - 1
@@ -287,14 +287,14 @@ def _llama3(header: GgufHeader, tensor: GgufTensor, theta: float) -> dict[str, s
 _LOCAL_THETA = 10_000.0  # of Gemma 3's layers with a sliding window, where the file does not say
 
 
-def read_config(header: GgufHeader) -> "PretrainedConfig":
+def read_config(header: GgufHeader) -> "PreTrainedConfig":
     """The config of the file's model; weights are not read.
 
     Raises:
         UnsupportedModel: it cannot be read exactly; the message names the entry or the tensor.
         ModelNotFound: the file contradicts itself.
     """
-    from transformers import AutoConfig
+    from rauq.transformers_api import AutoConfig
 
     options = config_options(header, read_hyperparameters(header))
     architecture = ARCHITECTURES[header.architecture]

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers.modeling_gguf_pytorch_utils import GGUFTensor, TensorProcessor
+
+from rauq.transformers_api import GGUFTensor, TensorProcessor
 
 _EXPERTS = re.compile(r"model\.layers\.(\d+)\.mlp\.experts\.(gate_up|down)_proj(_bias)?")
 _STORED = re.compile(r"blk\.\d+\.ffn_(gate|up|down)_exps\.(?:weight|bias)")

@@ -9,10 +9,10 @@ import numpy as np
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel, Digits, PreTokenizer, Split
-from transformers import PreTrainedTokenizerFast
 
 from rauq.checkpoints.gguf.header import GgufHeader, Strings, damaged, said
 from rauq.errors import RauqError, UnsupportedModel
+from rauq.transformers_api import PreTrainedTokenizerFast
 
 _CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _MARK = r"[^\r\n\p{L}\p{N}]?"  # at most one sign, such as a space, in front of a word

@@ -15,8 +15,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import torch
-from transformers import PreTrainedModel
-from transformers.modeling_gguf_pytorch_utils import TENSOR_PROCESSORS, TensorProcessor, get_gguf_hf_weights_map
 
 from rauq.arguments import Cancel, OnProgress
 from rauq.checkpoints.gguf.architectures import ROPE_FACTORS
@@ -24,6 +22,7 @@ from rauq.checkpoints.gguf.gpt_oss import GptOssTensors
 from rauq.checkpoints.gguf.header import GgufHeader, GgufTensor, said
 from rauq.checkpoints.store import raise_if_cancelled
 from rauq.errors import ModelNotFound, UnsupportedModel
+from rauq.transformers_api import TENSOR_PROCESSORS, PreTrainedModel, TensorProcessor, get_gguf_hf_weights_map
 
 _DTYPES = {"float32": ("F32", torch.float32), "bfloat16": ("BF16", torch.bfloat16), "float16": ("F16", torch.float16)}
 _SLAB = 2**22  # elements that are dequantised at once

@@ -11,14 +11,13 @@ from types import MappingProxyType
 from typing import Any
 
 from huggingface_hub import try_to_load_from_cache
-from transformers import CONFIG_MAPPING
-from transformers.utils.import_utils import is_torch_cuda_available
 
 from rauq.checkpoints.folders import CONFIG
 from rauq.checkpoints.refusals.damage import damage
 from rauq.checkpoints.refusals.failures import hub_failure, short
 from rauq.checkpoints.refusals.formats import about_format, why_no_config, why_no_weights
 from rauq.errors import MissingPackage, ModelNotFound, RauqError, UnsupportedModel
+from rauq.transformers_api import CONFIG_MAPPING, is_torch_cuda_available
 
 _UNSUPPORTED = MappingProxyType(
     {

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from huggingface_hub import constants, get_repo_discussions, try_to_load_from_cache
 from huggingface_hub.file_download import repo_folder_name
-from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
 from rauq.checkpoints.hub import require_safetensors, source_arguments
 from rauq.checkpoints.loading import context_length, find_device, memory_errors, unmapped
@@ -20,6 +19,7 @@ from rauq.errors import MissingPackage, ModelNotFound, NonFiniteLogits, Unsuppor
 from rauq.layout import EXTRAS_COMMAND
 from rauq.methods.pair_scorers.idf import load_idf
 from rauq.methods.pair_scorers.judges import Entailment, Judges, Keywords, Similarity, Texts
+from rauq.transformers_api import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
 _CONVERTER = "SFconvertbot"  # the hub's own account, which offers conversions as pull requests
 _WEIGHTS = "model.safetensors"

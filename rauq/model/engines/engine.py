@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import torch
-from transformers import PreTrainedModel
 
 from rauq.arguments import Cancel
 from rauq.capture.cache import Prefix
@@ -15,6 +14,7 @@ from rauq.capture.extras import Layout
 from rauq.capture.session import CaptureSession
 from rauq.trace.extras import Wanted
 from rauq.trace.trace import Extra, Trace
+from rauq.transformers_api import PreTrainedModel
 
 
 @dataclass(frozen=True, kw_only=True)

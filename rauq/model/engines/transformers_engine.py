@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
-import transformers
-from transformers import PreTrainedModel
 
 from rauq.capture import tap
 from rauq.capture.cache import Prefix, PrefixCache
@@ -19,6 +17,7 @@ from rauq.checkpoints.loading import bytes_held, memory_errors, running_takes_le
 from rauq.model.engines.engine import Budget
 from rauq.trace.extras import EXTRAS, Wanted
 from rauq.trace.trace import Extra, Trace
+from rauq.transformers_api import TRANSFORMERS_VERSION, PreTrainedModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +30,7 @@ class TransformersEngine:
     @property
     def about(self) -> str:
         """Its name and version."""
-        return f"transformers {transformers.__version__}"
+        return f"transformers {TRANSFORMERS_VERSION}"
 
     @property
     def run_identity(self) -> str:

@@ -55,5 +55,5 @@ def _views_of_topic(views: Mapping[str, Listed], chosen: str, usual: str) -> Non
 
 @by_the_user
 def _to_topic(first: Mapping[str, str], usual: str) -> None:
-    view = first[st.session_state[_TOPIC]]
+    view = first.get(st.session_state[_TOPIC], usual)  # none, if a browser sent another topic
     update_url({VIEW: None if view == usual else view})

@@ -1,0 +1,27 @@
+"""Threads that import rauq's modules at once all get whole ones."""
+
+import subprocess
+import sys
+
+SCRIPT = """
+import importlib, sys, threading
+
+names = sys.argv[1:]
+start = threading.Barrier(len(names))
+
+def load(name):
+    start.wait()
+    importlib.import_module(name)
+
+threads = [threading.Thread(target=load, args=(name,)) for name in names]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_several_threads_may_import_parts_that_need_transformers():
+    parts = ("rauq.checkpoints.checkpoint", "rauq.model.loading", "rauq.capture.tap", "analysis.quality.learned")
+    done = subprocess.run([sys.executable, "-c", SCRIPT, *parts], capture_output=True, text=True, check=True)
+    assert "Error" not in done.stderr
