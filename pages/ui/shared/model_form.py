@@ -215,10 +215,9 @@ def chosen_model() -> ModelChoice:
     )
 
 
-def _said(key: str, usual: str) -> str:
-    """What a field says; the usual where it says nothing: Streamlit takes an option that is not offered for none."""
-    said: str | None = st.session_state.get(key)
-    return said or usual
+def _said(key: str, usual: str) -> Any:  # noqa: ANN401 - one of the names that a field offers
+    """Return what a field says, or the usual where nothing is chosen, as by a client that sends what is not offered."""
+    return st.session_state.get(key) or usual
 
 
 def model_of(trace: Trace) -> ModelChoice:
