@@ -6,6 +6,10 @@ import sys
 SCRIPT = """
 import importlib, sys, threading
 
+import analysis
+import rauq
+
+sys.setswitchinterval(1e-6)  # threads take turns as often as they can
 names = sys.argv[1:]
 start = threading.Barrier(len(names))
 
