@@ -1,7 +1,8 @@
-"""What rauq uses of transformers: no other module imports it.
+"""What the library uses of transformers, which none of its other modules imports.
 
-Modules of transformers import each other. Two threads that import different parts at once would each get modules that
-the other has imported by half, and fail; of this module, one thread waits until the other has imported it whole.
+Modules of transformers import each other in circles. If two threads import different parts at the same time, Python can
+give either of them a half-imported module, and its import fails. Everything is imported here, so the second waits
+until the first has finished.
 """
 
 import transformers
@@ -46,47 +47,3 @@ from transformers.utils.hub import cached_file
 from transformers.utils.import_utils import is_torch_cuda_available
 
 TRANSFORMERS_VERSION = transformers.__version__
-
-__all__ = [
-    "AUTO_QUANTIZATION_CONFIG_MAPPING",
-    "CONFIG_MAPPING",
-    "MODEL_FOR_CAUSAL_LM_MAPPING",
-    "MODEL_FOR_MULTIMODAL_LM_MAPPING",
-    "SAFE_WEIGHTS_INDEX_NAME",
-    "SAFE_WEIGHTS_NAME",
-    "TENSOR_PROCESSORS",
-    "TRANSFORMERS_VERSION",
-    "AttentionInterface",
-    "AutoConfig",
-    "AutoModel",
-    "AutoModelForCausalLM",
-    "AutoModelForMultimodalLM",
-    "AutoModelForSequenceClassification",
-    "AutoTokenizer",
-    "BitsAndBytesConfig",
-    "DummyLayer",
-    "DynamicCache",
-    "DynamicLayer",
-    "DynamicSlidingWindowLayer",
-    "GGUFTensor",
-    "GenerationConfig",
-    "LogitsProcessorList",
-    "PreTrainedConfig",
-    "PreTrainedModel",
-    "PreTrainedTokenizerBase",
-    "PreTrainedTokenizerFast",
-    "TemperatureLogitsWarper",
-    "TensorProcessor",
-    "TopKLogitsWarper",
-    "TopPLogitsWarper",
-    "TorchAoConfig",
-    "WeightConverter",
-    "WeightRenaming",
-    "_get_device_map",
-    "cached_file",
-    "get_gguf_hf_weights_map",
-    "get_model_conversion_mapping",
-    "is_torch_cuda_available",
-    "modeling_utils",
-    "rename_source_key",
-]

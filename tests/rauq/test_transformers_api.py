@@ -1,4 +1,4 @@
-"""Threads that import rauq's modules at once all get whole ones."""
+"""Several threads can import modules of rauq at the same time."""
 
 import subprocess
 import sys

@@ -216,7 +216,7 @@ def chosen_model() -> ModelChoice:
 
 
 def _said(key: str, usual: str) -> Any:  # noqa: ANN401 - one of the names that a field offers
-    """Return what a field says, or the usual where nothing is chosen, as by a client that sends what is not offered."""
+    """Return the value of a field, or the usual one if nothing is chosen, which only a modified client sends."""
     return st.session_state.get(key) or usual
 
 
