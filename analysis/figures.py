@@ -64,12 +64,14 @@ def plotly_text(text: str) -> str:
     return html.escape(running(text), quote=False).replace("$", "&#36;")
 
 
-_TEAL, _VIOLET, _PAGE = "#0b7a75", "#7a3db8", "#f4f5f7"
-_TEAL_AT_NIGHT, _VIOLET_AT_NIGHT, _PAGE_AT_NIGHT = "#3fc9b8", "#c58bf2", "#20252c"
+_PAGE, _PAGE_AT_NIGHT = "#f4f5f7", "#20252c"
+# A and B are no verdicts: their colours are not those of correct and incorrect answers.
+_BLUE_AND_OCHRE = {False: ("#1d5fbf", "#8a5a00"), True: ("#7db4ff", "#d9b36a")}  # by whether the page is dark
+_TEAL_AND_VIOLET = {False: ("#0b7a75", "#7a3db8"), True: ("#3fc9b8", "#c58bf2")}
 
 
 class Look(NamedTuple):
-    """How one of the two answers is drawn."""
+    """How one of two series is drawn."""
 
     name: str
     colour: str
@@ -78,21 +80,23 @@ class Look(NamedTuple):
 
 
 def looks(*, dark: bool) -> tuple[Look, Look]:
-    """The looks of A and of B, for a dark or a light page."""
-    teal, violet = (_TEAL_AT_NIGHT, _VIOLET_AT_NIGHT) if dark else (_TEAL, _VIOLET)
-    return Look("A", teal, "solid", "circle"), Look("B", violet, "dash", "diamond")
-
-
-def difference_scale(*, dark: bool) -> list[list[object]]:
-    """Plotly colour scale for A minus B: the colour of B, through the page's, to the colour of A."""
-    a, b = looks(dark=dark)
-    return [[0.0, b.colour], [0.5, _PAGE_AT_NIGHT if dark else _PAGE], [1.0, a.colour]]
+    """The looks of the answers A and B, for a dark or a light page."""
+    return _pair(("A", "B"), _BLUE_AND_OCHRE[dark])
 
 
 def outcomes(*, dark: bool) -> tuple[Look, Look]:
-    """The looks of correct and of incorrect answers, for a dark or a light page."""
-    one, other = looks(dark=dark)
-    return one._replace(name="correct"), other._replace(name="incorrect")
+    """The looks of correct and of incorrect answers, or of better and worse, for a dark or a light page."""
+    return _pair(("correct", "incorrect"), _TEAL_AND_VIOLET[dark])
+
+
+def _pair(names: tuple[str, str], colours: tuple[str, str]) -> tuple[Look, Look]:
+    return Look(names[0], colours[0], "solid", "circle"), Look(names[1], colours[1], "dash", "diamond")
+
+
+def difference_scale(pair: tuple[Look, Look], *, dark: bool) -> list[list[object]]:
+    """Plotly colour scale for one minus the other: the colour of the second, through the page's, to the first's."""
+    first, second = pair
+    return [[0.0, second.colour], [0.5, _PAGE_AT_NIGHT if dark else _PAGE], [1.0, first.colour]]
 
 
 def series() -> tuple[Look, Look]:
@@ -186,7 +190,7 @@ class Row(NamedTuple):
 
 def difference_row(name: str, estimate: Estimate, *, dark: bool) -> Row:
     """A row of a difference, whose look says whether it is a claim, and its sign."""
-    better, worse = looks(dark=dark)
+    better, worse = outcomes(dark=dark)
     if sign := sign_of(estimate):
         look = better if sign > 0 else worse
         return Row(name, estimate, look.colour, look.symbol)

@@ -39,7 +39,7 @@ CHOSEN = (
     Chosen(
         "magic-flute", "The Magic Flute", "Who composed The Magic Flute?", "incorrect",
         "Wolfgang Amadeus Mozart, 1791",
-        "Chosen because confidence collapses at the invented name.", ("John Williams", "1979", "American"),
+        "Chosen because confidence collapses at the invented name.", ("John Williams", "1979"),
     ),
     Chosen(
         "trial", "The Trial", "Who is the author of The Trial?", "incorrect", "Franz Kafka",

@@ -1,5 +1,6 @@
-"""Five claims as sentences to quote, the number first, each counted from the rows of its record."""
+"""Claims as sentences to quote, the number first: five counted from the rows of a record, and one from all bounds."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -69,6 +70,16 @@ def robustness(record: Record) -> Quote:
     """How many malformed inputs caused an exception that nothing handled."""
     inputs, faults = (sum(map(int, record.column(name))) for name in ("inputs", "faults"))
     return Quote(number=shown(faults), rest=f"unhandled exceptions in {shown(inputs)} malformed inputs.")
+
+
+def bounds_met(found: Sequence[Record]) -> Quote:
+    """How many bounds of these records are met, and how many are not."""
+    verdicts = Counter(bound.verdict for record in found for bound in record.bounds)
+    others = f"; missed: {verdicts['missed']}, inconclusive: {verdicts['inconclusive']}"
+    return Quote(
+        number=f"{verdicts['met']} of {verdicts.total()}",
+        rest=f"bounds set for these measurements are met{others if verdicts['met'] < verdicts.total() else ''}.",
+    )
 
 
 def _at_most(value: str | float, most: str | float) -> bool:

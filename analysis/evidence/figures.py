@@ -20,7 +20,7 @@ from analysis.figures import (
     empty_figure,
     finish,
     interval_panels,
-    looks,
+    outcomes,
     plotly_text,
     text_colour,
 )
@@ -328,7 +328,7 @@ def _look(tool: str, *, dark: bool) -> tuple[str, str, float]:
     """Colour, symbol and width of the line: our tool in RAUQ's colour, as everywhere; plain generation in grey."""
     if tool == "rauq":
         return UNCERTAINTY, "circle", 3.0
-    return (QUIET, "square", 1.5) if tool == "plain" else (looks(dark=dark)[1].colour, "diamond", 2.0)
+    return (QUIET, "square", 1.5) if tool == "plain" else (outcomes(dark=dark)[1].colour, "diamond", 2.0)
 
 
 def runs_compared(record: Record, *, dark: bool = False) -> go.Figure:

@@ -17,6 +17,7 @@ from analysis.figures import (
     empty_figure,
     finish,
     interval_panels,
+    outcomes,
     text_colour,
 )
 from analysis.methods.added_heads import ADDED_NAMES, AddedHeads
@@ -159,7 +160,7 @@ def agreement_map(agreement: MethodAgreement, *, dark: bool = False) -> go.Figur
         reason = "fewer than two methods rank the answers" if agreement.methods else "no method is selected"
         return empty_figure(reason, height=200, dark=dark)
     names = [name_of(method) for method in agreement.methods]
-    scale = difference_scale(dark=dark)
+    scale = difference_scale(outcomes(dark=dark), dark=dark)
     heat = cells(agreement.correlations, title="Spearman", low=-1, high=1, scale=scale, dark=dark)
     heat.update(x=names, y=names, customdata=agreement.counts, text=_written(agreement.correlations))
     heat.update(texttemplate="%{text}", colorbar={"tickformat": ".1f"})

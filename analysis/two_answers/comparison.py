@@ -163,7 +163,9 @@ def verdict(score_a: Score, score_b: Score, scales: Sequence[str], reference: Se
     if not len(reference):
         return f"A scores {one} and B {other}; without a reference, the difference cannot be judged"
     between = ((np.array(reference) > min(a, b)) & (np.array(reference) < max(a, b))).mean()
-    numbers = f"{one} and {other}; {number(100 * between, places=0)} % of {len(reference):,} other answers lie between"
+    numbers = (
+        f"{one} and {other}; {number(100 * between, places=0)} % of {len(reference):,} other answers score between"
+    )
     if between < APART:
         return f"A and B have similar uncertainty ({numbers})"
     return f"{'A is more uncertain than B' if a > b else 'B is more uncertain than A'} ({numbers})"
@@ -292,7 +294,7 @@ def about_heads(scores: Scores) -> str:
     averaged = [name for name, score in zip("AB", scores, strict=True) if score.settings.heads == "mean"]
     none = f" No head is selected in {' and '.join(averaged)}: the mean over heads is used." if averaged else ""
     return (
-        "Mean over each answer. Teal: more previous-token attention in A; violet: more in B. Circles: selected heads "
+        "Mean over each answer. Blue: more previous-token attention in A; brown: more in B. Circles: selected heads "
         "of A; diamonds: of B. Where they differ, RAUQ selected different heads."
         f"{none}"
     )

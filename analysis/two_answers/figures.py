@@ -249,7 +249,9 @@ def difference_map(
 
 def _cells(difference: np.ndarray, layers: Sequence[int], *, dark: bool) -> go.Heatmap:
     end = upper_end(np.abs(difference), parts=20)
-    heat = cells(difference, title="A − B", low=-end, high=end, scale=difference_scale(dark=dark), dark=dark)
+    heat = cells(
+        difference, title="A − B", low=-end, high=end, scale=difference_scale(looks(dark=dark), dark=dark), dark=dark
+    )
     return heat.update(
         customdata=np.broadcast_to(np.asarray(layers, dtype=np.int32)[:, None], difference.shape),
         hovertemplate="layer %{customdata} · head %{x}<br>A − B: %{z:+.3f}<extra></extra>",

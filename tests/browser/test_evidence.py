@@ -32,7 +32,7 @@ def test_a_link_leads_to_the_check_which_runs_when_asked_and_the_views_follow(pa
 def test_a_claim_leads_to_its_record_and_back_to_the_claims(page, server):
     page.goto(f"{server}/evidence")
     headline = page.get_by_role("heading", level=2)
-    expect(headline.first).to_have_text("Five measured claims")
+    expect(headline.first).to_have_text("Measured claims")
     rests(page)
     claim = page.locator(".st-key-quote-overhead").get_by_test_id("stText")
     expect(claim.last).to_contain_text("more time for an answer with RAUQ")
@@ -42,4 +42,4 @@ def test_a_claim_leads_to_its_record_and_back_to_the_claims(page, server):
     expect(headline.last).to_contain_text(f"RAUQ adds {number} to the time of an answer")
     rests(page)
     page.go_back()
-    expect(headline.first).to_have_text("Five measured claims")
+    expect(headline.first).to_have_text("Measured claims")

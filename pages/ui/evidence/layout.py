@@ -1,4 +1,4 @@
-"""The page Evidence: five claims, the records of a subject, the check of a model, the paper's tables, the limits."""
+"""The page Evidence: the claims, the records of a subject, the check of a model, the paper's tables, the limits."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -3,13 +3,14 @@
 The claims are the first view of Evidence: each is a sentence to quote, with a link to the record behind it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import pandas as pd
 import streamlit as st
 
 from analysis.evidence import sentences
-from analysis.evidence.claims import CLAIMS, Claim, quote_of
+from analysis.evidence.claims import CLAIMS, Claim, Quote, bounds_met, quote_of
 from analysis.evidence.figures import drawing
 from analysis.evidence.record import SUBJECTS, Record, Subject, missing, of_subjects, shown
 from analysis.exports.tables import Table
@@ -105,30 +106,45 @@ _ABOUT = (
 
 
 def claims(kept: Mapping[str, Record]) -> None:
-    """Draw the claims, each with the bounds that it does not meet, and list those without a record."""
-    st.header("Five measured claims", anchor=False, help=f"{_ABOUT}\n\n{explained(_ABOUT)}")
+    """Draw the claims, each with those of its bounds that are not met, and the count of all bounds."""
+    st.header("Measured claims", anchor=False, help=f"{_ABOUT}\n\n{explained(_ABOUT)}")
     for claim in CLAIMS:
         if (record := kept.get(claim.record)) is not None:
             _claim(claim, record)
+    found = of_subjects(SUBJECTS, kept)
+    if any(record.bounds for record in found):
+        with _card("bounds", "Limits", {VIEW: "limits", TABLE: None}):
+            _quote(bounds_met(found))
     absent = {claim.record for claim in CLAIMS} - set(kept)
     not_measured([subject for subject in SUBJECTS if subject.id in absent])
 
 
 def _claim(claim: Claim, record: Record) -> None:
-    said = quote_of(claim, record)
-    with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"quote-{claim.record}"):
-        if said.number:
-            st.text(said.number, width=_NUMBER_WIDTH)
-        with st.container(gap=None, width="stretch"):
-            st.text(printable(said.rest), help=explained(record.finding))
-            if record.verdict != "met":
-                st.caption(sentences.verdict_counts(record.bounds))
+    with _card(record.id, claim.link, {VIEW: claim.view, TABLE: record.id}):
+        _quote(quote_of(claim, record), record)
+
+
+def _quote(said: Quote, record: Record | None = None) -> None:
+    """Draw a claim; of one record with its finding, and with its bounds if some are not met."""
+    if said.number:
+        st.text(said.number, width=_NUMBER_WIDTH)
+    with st.container(gap=None, width="stretch"):
+        st.text(printable(said.rest), help=None if record is None else explained(record.finding))
+        if record is not None and record.verdict != "met":
+            st.caption(sentences.verdict_counts(record.bounds))
+
+
+@contextmanager
+def _card(name: str, link: str, query: Mapping[str, str | None]) -> Iterator[None]:
+    """Frame what the body draws, before a link to another view."""
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"quote-{name}"):
+        yield
         # a link to the page that is shown would leave the URL as it is
         st.button(
-            claim.link,
-            key=f"claim_{record.id}",
+            link,
+            key=f"claim_{name}",
             icon=":material/arrow_forward:",
             type="tertiary",
             on_click=update_url,
-            args=({VIEW: claim.view, TABLE: record.id},),
+            args=(query,),
         )

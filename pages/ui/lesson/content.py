@@ -110,9 +110,9 @@ def _why(lesson: Lesson) -> Step:
     return Step(
         "Fluent, and incorrect",
         f"{_title(lesson.model)}, a small language model, wrote this answer. It reads well, yet "
-        f"{opening.num_incorrect} of its {opening.num_tokens} tokens state something incorrect, and the text does not "
-        "show which. RAUQ looks inside the model, at its attention heads. Learn how RAUQ finds such tokens, what it "
-        "cannot detect, and then try it yourself.",
+        f"{opening.num_incorrect} of its {opening.num_tokens} tokens, marked here by hand, state something incorrect. "
+        "RAUQ looks inside the model, at its attention heads. Learn how RAUQ finds such tokens, what it cannot detect, "
+        "and then try it yourself.",
         "why",
     )
 

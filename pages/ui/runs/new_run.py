@@ -21,7 +21,8 @@ from pages.ui.host import hosting, models
 from pages.ui.host.session_runs import begin_job, create_run, free_name, runs_folder
 from pages.ui.runs import query
 from pages.ui.runs.columns import open_doubts
-from pages.ui.runs.data import data_fields, preview
+from pages.ui.runs.data import FILE, SOURCE, data_fields, preview
+from pages.ui.runs.example_file import example_file
 from pages.ui.shared import state
 from pages.ui.shared.errors import message_text, show_error
 from pages.ui.shared.model_form import checked, chosen_model, model_form
@@ -394,10 +395,7 @@ def new_run() -> None:
         data = _data()
     with right:
         st.header("2 Rows", anchor=False)
-        if data is None:
-            st.caption(_NOTHING)
-        else:
-            preview(data, provisional=bool(data.understood and open_doubts()))
+        _rows(data)
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.header("3 Model", anchor=False)
@@ -416,6 +414,15 @@ def new_run() -> None:
         start_step(data)
     with needed:  # last, since it may import torch
         _room(data)
+
+
+def _rows(data: DataSet | None) -> None:
+    if data is not None:
+        preview(data, provisional=bool(data.understood and open_doubts()))
+        return
+    st.caption(_NOTHING)
+    if st.session_state[SOURCE] == FILE:
+        example_file()
 
 
 def _data() -> DataSet | None:

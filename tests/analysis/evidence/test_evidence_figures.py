@@ -16,7 +16,7 @@ from analysis.evidence.figures import (
     time_costs,
 )
 from analysis.evidence.record import records
-from analysis.figures import ATTENTION, QUIET, UNCERTAINTY, looks
+from analysis.figures import ATTENTION, QUIET, UNCERTAINTY, outcomes
 from benchmarks.peers import memory, times
 from rauq.capture.check import Check
 from tests.evidence import make_record, peers_memory, peers_time, real_models
@@ -76,7 +76,7 @@ def test_memory_is_drawn_and_what_was_computed_only_is_open(dark):
 @pytest.mark.parametrize("dark", [False, True])
 def test_what_rauq_is_compared_with_is_drawn_for_whole_runs_in_the_colour_of_its_verdict(dark):
     figure = runs_compared(real_models(), dark=dark)
-    better, worse = (look.colour for look in looks(dark=dark))
+    better, worse = (look.colour for look in outcomes(dark=dark))
     assert [(dot.x[0], dot.y[0], dot.marker.color) for dot in figure.data] == [
         (0.021, 0, better),
         (-0.081, 1, worse),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.figures import QUIET, UNCERTAINTY, Row, interval_panels, looks, text_colour
+from analysis.figures import QUIET, UNCERTAINTY, Row, interval_panels, outcomes, text_colour
 from analysis.methods.agreement import method_agreement
 from analysis.methods.comparison import WITHIN, rejections
 from analysis.methods.figures import agreement_map, method_intervals, paired_differences, rejection_curves
@@ -54,7 +54,7 @@ def test_all_answers_and_the_mean_within_groups_share_rows_side_by_side():
 def test_a_difference_is_coloured_only_where_its_interval_leaves_out_zero():
     found = [estimate(0.3), estimate(0.02), estimate(-0.6)]
     figure = paired_differences("rauq", METHODS, {"all": found}, metric="prr")
-    better, worse = looks(dark=False)
+    better, worse = outcomes(dark=False)
     assert [trace.marker.color for trace in figure.data] == [worse.colour, QUIET, better.colour]
     assert len({trace.marker.symbol for trace in figure.data}) == 3  # not by colour alone
     assert figure.layout.xaxis.title.text == "PRR of RAUQ minus that of the method"

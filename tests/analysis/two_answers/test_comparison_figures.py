@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rauq
-from analysis.figures import difference_scale, looks
+from analysis.figures import difference_scale, looks, outcomes
 from analysis.two_answers.comparison import aligned, find_first_difference
 from analysis.two_answers.figures import difference_map, overlay
 from rauq import Settings
@@ -94,11 +94,20 @@ def test_the_two_differ_by_more_than_colour(drawn):
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("eyes", ["all cones", *BLIND])
-def test_the_two_colours_differ_for_every_kind_of_eyes_and_can_be_read(dark, eyes):
-    a, b = (look.colour for look in looks(dark=dark))
+@pytest.mark.parametrize("pair", [looks, outcomes])
+def test_two_colours_differ_for_every_kind_of_eyes_and_can_be_read(pair, dark, eyes):
+    a, b = (look.colour for look in pair(dark=dark))
     sight = np.array(BLIND.get(eyes, np.eye(3)))
     assert np.linalg.norm(lab(sight @ linear(a)) - lab(sight @ linear(b))) > 30  # 2.3 is just noticed
     assert min(contrast(a, PAGES[dark]), contrast(b, PAGES[dark])) >= 4.5
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_and_b_do_not_look_like_verdicts(dark):
+    for own in looks(dark=dark):
+        assert (
+            min(np.linalg.norm(lab(linear(own.colour)) - lab(linear(one.colour))) for one in outcomes(dark=dark)) > 30
+        )
 
 
 def test_a_tick_names_both_tokens_where_they_differ():
@@ -173,7 +182,7 @@ def test_the_map_is_as_wide_on_both_sides_of_zero():
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_scale_ends_in_the_colours_of_the_two(dark):
-    (_, low), (_, _), (_, high) = difference_scale(dark=dark)
+    (_, low), (_, _), (_, high) = difference_scale(looks(dark=dark), dark=dark)
     assert (high, low) == tuple(look.colour for look in looks(dark=dark))
 
 

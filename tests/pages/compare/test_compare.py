@@ -42,7 +42,7 @@ def test_the_page_opens_on_an_invented_answer_and_the_right_one_beside_it():
     a, b = (rauq.score(of(name)).uncertainty for name in (FIRST, BESIDE))
     assert a > b
     said = f"A is more uncertain than B ({a:.2f} and {b:.2f}; "
-    share = re.fullmatch(re.escape(said) + r"(\d+) % of [\d,]+ other answers lie between\)", strips(page)["headline"])
+    share = re.fullmatch(re.escape(said) + r"(\d+) % of [\d,]+ other answers score between\)", strips(page)["headline"])
     assert share
     assert int(share[1]) >= 100 * APART
     assert [len(side["cells"]) for side in strips(page)["sides"]] == [len(of(n).pieces) for n in (FIRST, BESIDE)]

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 import rauq
 from analysis.evidence import record as module
 from analysis.evidence import sentences
-from analysis.evidence.claims import CLAIMS, quote_of
+from analysis.evidence.claims import CLAIMS, bounds_met, quote_of
 from analysis.evidence.figures import drawing
 from analysis.evidence.record import MODELS, REFERENCE, RESULTS, ROBUSTNESS, SPEED, SUBJECTS, of_subjects, save
 from analysis.runs import library
@@ -105,17 +105,17 @@ def test_an_inconclusive_bound_is_in_the_headline_and_in_the_choice(folder):
     assert [option.content for option in picker.proto.options] == ["Scoring (missed)", "Runs on disk (inconclusive)"]
 
 
-def test_the_page_opens_on_five_claims_each_with_its_number_first(folder):
+def test_the_page_opens_on_five_claims_and_all_bounds_each_with_its_number_first(folder):
     for record in BUNDLED.values():
         save(record, folder)
     page = open_evidence()
     assert not page.exception
     assert len(CLAIMS) == 5
     told = [element.value for element in page.text]
-    quotes = [quote_of(claim, BUNDLED[claim.record]) for claim in CLAIMS]
+    quotes = [*(quote_of(claim, BUNDLED[claim.record]) for claim in CLAIMS), bounds_met(list(BUNDLED.values()))]
     assert told == [text for quote in quotes for text in (quote.number, quote.rest)]
     assert all(re.match(r"\d", quote.number) for quote in quotes)
-    assert [button.label for button in page.button] == [claim.link for claim in CLAIMS]
+    assert [button.label for button in page.button] == [*(claim.link for claim in CLAIMS), "Limits"]
     assert not page.dataframe
 
 
@@ -127,6 +127,18 @@ def test_the_link_of_a_claim_opens_its_record(folder, claim):
     page = page.button(key=f"claim_{claim.record}").click().run()
     assert page.query_params == {"view": claim.view, "table": claim.record}
     assert page.header[-1].value.endswith(BUNDLED[claim.record].finding.removesuffix("."))
+
+
+def test_the_count_of_bounds_leads_to_those_that_are_not_met(folder):
+    save(make_record(bounds=(KEPT, INCONCLUSIVE, MISSED)), folder)
+    page = open_evidence()
+    assert [element.value for element in page.text] == [
+        "1 of 3",
+        "bounds set for these measurements are met; missed: 1, inconclusive: 1.",
+    ]
+    page = page.button(key="claim_bounds").click().run()
+    assert page.query_params == {"view": "limits"}
+    assert page.header[0].value.endswith("2 bounds not met")
 
 
 def test_a_claim_has_the_verdicts_on_its_bounds_and_one_that_was_not_measured_its_command(folder):

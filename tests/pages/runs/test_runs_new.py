@@ -6,6 +6,7 @@ from analysis.runs.files.examples import read_examples
 from analysis.runs.manifest import read_manifest
 from analysis.runs.methods import ASKABLE, DEFAULT
 from analysis.runs.opened import open_run
+from pages.ui.runs.example_file import NAME, ROWS
 from pages.ui.runs.listing import about_request
 from pages.ui.runs.new_run import METHOD
 from pages.ui.shared import state
@@ -99,6 +100,18 @@ def test_the_question_is_shown_and_the_prompt_with_its_worked_examples_on_reques
     page = page.run()
     (prompt,) = (text.value for text in page.text if table["question"][0] in text.value)
     assert prompt.count("\n") > 3
+
+
+def test_the_example_file_is_accepted_as_it_is(monkeypatch):
+    begun = without_a_job(monkeypatch)
+    page = open_form()
+    (example,) = (table.value for table in page.dataframe)
+    page = upload(page, example.to_csv(index=False).encode(), NAME)
+    assert "3 rows accepted, 0 rows rejected." in captions(page)
+    assert not page.get("download_button")
+    start(page)
+    assert [(one.prompt, *one.references, one.answer) for one in read_examples(begun[0])] == list(ROWS)
+    assert not choose(open_form(), "new_run_source", "Two files").dataframe
 
 
 def test_columns_can_be_mapped_otherwise(monkeypatch):
