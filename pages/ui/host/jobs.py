@@ -22,6 +22,7 @@ from rauq.errors import Failure, InvalidInput, NonFiniteLogits, RauqError, Stopp
 from rauq.trace.trace import Trace
 
 if TYPE_CHECKING:
+    from pages.ui.host.queueing.queue import Place, Queue
     from rauq.capture.check import Check
     from rauq.model.language_model import LanguageModel
     from rauq.scoring.watch import Watch
@@ -153,7 +154,7 @@ def _check_wait(job: Job) -> None:
     if not hosting.is_hosted() or (lm := models.if_loaded(job.request.model)) is None:
         return
     queue = models.queue(lm)
-    job.stated = seconds = seconds_until(job, queue, queue.line(job.visitor, job), most=_MOST_TOGETHER)
+    job.stated = seconds = _seconds_until(job, queue, queue.line(job.visitor, job))
     if seconds > MOST_SECONDS:
         message = (
             f"Your answer would begin in about {seconds:.0f} s, and this host lets nobody wait for more than "
@@ -170,11 +171,15 @@ def stage(job: Job) -> str:
     before = next((place for place, other in enumerate(line) if other.work is job), None)
     if before is None:
         return job.stage
-    seconds = seconds_until(job, models.queue(lm), line, most=_MOST_TOGETHER)
+    seconds = _seconds_until(job, models.queue(lm), line)
     if math.isnan(job.stated):
         job.stated = time.monotonic() - job.created + seconds
     about = "" if math.isnan(seconds) else f", about {max(1, round(seconds))} s"
     return f"Waiting: {_answers(before)} before yours{about}"
+
+
+def _seconds_until(job: Job, queue: "Queue", line: "Sequence[Place]") -> float:
+    return seconds_until(job, queue, line, most=_MOST_TOGETHER, pages=store().first_pages.seconds)
 
 
 def _answers(before: int) -> str:

@@ -19,6 +19,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.ui.host import hosting
+from pages.ui.host.guarding.rates import FirstPages
 from pages.ui.host.hosting import Busy, ModelChoice
 from pages.ui.host.kept import KeptAnswers
 from pages.ui.host.metrics import Counts
@@ -219,6 +220,7 @@ class Store:
     jobs: JobRegistry = field(default_factory=JobRegistry)
     keyed: KeyedJobs = field(default_factory=KeyedJobs)
     counts: Counts = field(default_factory=Counts)
+    first_pages: FirstPages = field(default_factory=FirstPages)
     starting: threading.Lock = field(default_factory=threading.Lock)
     speeds: dict[ModelChoice, float] = field(default_factory=dict)
     upload_slots: UploadSlots = field(default_factory=UploadSlots)

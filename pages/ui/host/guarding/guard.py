@@ -28,7 +28,7 @@ from streamlit.runtime import get_instance
 
 from pages.ui.host import hosting, metrics
 from pages.ui.host.guarding import owners
-from pages.ui.host.guarding.rates import Opening, RateLimit, RateLimits, ServerTime, SessionTime
+from pages.ui.host.guarding.rates import AT_ONCE, Opening, RateLimit, RateLimits, ServerTime, SessionTime
 from pages.ui.host.store import OWNER_HEADER, VISITOR_HEADER, store
 from rauq.errors import InvalidInput
 from rauq.labels import size
@@ -64,7 +64,6 @@ def _read(content: bytes) -> BackMsg:
         return BackMsg()
 
 
-FIRST_PAGES = 2  # of sessions that have just begun, which are drawn at once: those who are here already come first
 _RATE, _BURST = 20.0, 100.0  # messages a second, and at once
 _UPLOAD_RATE = 4 * 2**20  # bytes of a visitor in a second, after those that it may have here at once
 _LEAST_UPLOAD = 2**20  # bytes that an upload counts at least, even if it is refused
@@ -157,7 +156,7 @@ class Guard:
     def __init__(self, app: "ASGIApp", rules: Rules) -> None:
         self.app, self.rules = app, rules
         self._uploads, self._being_sent, self._connections = _Uploads(), set[tuple[str, str]](), _Connections()
-        self._time, self._first_pages = ServerTime(), asyncio.Semaphore(FIRST_PAGES)
+        self._time, self._places = ServerTime(), asyncio.Semaphore(AT_ONCE)
         self._upload_rates = RateLimits(rate=_UPLOAD_RATE, at_once=hosting.limits().uploads_each)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -232,7 +231,8 @@ class Guard:
                 await receive()  # the request to connect
                 await send({"type": "websocket.close", "code": 1008 if refused else 1013})
                 return
-            channel = _Channel(receive, send, SessionTime(self._time, visitor), Opening(self._first_pages))
+            opening = Opening(self._places, store().first_pages)
+            channel = _Channel(receive, send, SessionTime(self._time, visitor), opening)
             try:
                 with (
                     self._time.present(visitor),

@@ -15,6 +15,8 @@ _MOST_SHARE = 0.5
 _LATELY = 10.0  # seconds for which a visitor counts as using the app
 _INTERRUPTED = 0.05  # seconds that a script is assumed to continue after it was interrupted
 _LOOK = 0.05  # seconds between two looks whether a script has ended
+AT_ONCE = 2  # first pages that are drawn at once: those who are here already come first
+_OF_LAST_PAGE = 0.2  # of what is known of first pages comes from the last one
 _FIRST_PAGE = 2.0  # seconds after which a first page no longer keeps others from beginning
 
 
@@ -130,23 +132,50 @@ class SessionTime:
 
 
 @dataclass(eq=False)
+class FirstPages:
+    """How many sessions wait for their first page, or for the end of it, and the server's seconds for one page."""
+
+    coming: int = 0
+    each: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """The seconds of the server until all are drawn."""
+        return self.coming * self.each
+
+    def note(self, seconds: float) -> None:
+        """Note how long a page took that has ended; while others come, several are drawn at once."""
+        took = seconds / min(AT_ONCE, self.coming + 1)
+        self.each = took if not self.each else self.each + _OF_LAST_PAGE * (took - self.each)
+
+
+@dataclass(eq=False)
 class Opening:
     """The first page of a session, which has one of the `places` while it is drawn, for some seconds at most."""
 
     places: asyncio.Semaphore
+    pages: FirstPages
     has_begun: bool = False
+    is_coming: bool = False
+    drawn_from: float = 0.0
     until: asyncio.TimerHandle | None = None
 
     async def begin(self) -> None:
         """Wait for a place, the first time."""
         if not self.has_begun:
-            self.has_begun = True
+            self.has_begun = self.is_coming = True
+            self.pages.coming += 1
             await self.places.acquire()
+            self.drawn_from = time.monotonic()
             self.until = asyncio.get_running_loop().call_later(_FIRST_PAGE, self.end)
 
     def end(self) -> None:
-        """Let go of the place, if it has one."""
+        """Let go of the place, if it has one, or wait for none any more."""
+        if self.is_coming:
+            self.is_coming = False
+            self.pages.coming -= 1
         if self.until is not None:
             self.until.cancel()
             self.until = None
             self.places.release()
+            self.pages.note(time.monotonic() - self.drawn_from)

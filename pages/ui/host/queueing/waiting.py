@@ -1,5 +1,6 @@
 """For how long a job in a queue will still wait, by the pace of the turns before, and how far the running one is."""
 
+import math
 import time
 from collections.abc import Sequence
 from typing import Protocol
@@ -20,12 +21,16 @@ class Waiting(Protocol):
         """What it asks of the model."""
 
 
-def seconds_until(job: Waiting, queue: Queue, line: Sequence[Place], *, most: int) -> float:
-    """Return the seconds until a job in line has its turn, of at most so many jobs; nan if no pace is known."""
+def seconds_until(job: Waiting, queue: Queue, line: Sequence[Place], *, most: int, pages: float = 0.0) -> float:
+    """Return the seconds until a job in line has its turn, of at most so many jobs; nan if no pace is known.
+
+    `pages`: the seconds that the server still takes to draw the pages of those who have just come.
+    """
     place = [one.work for one in line].index(job)
     left, late = _running(queue)
     before = seconds_before(place, [_work_of(one) for one in line], queue.pace, most=most)
-    return left + sum(before) + (min(late, _MOST_LATE * before[0]) if before else 0.0)
+    drawn = pages if left or before else 0.0
+    return left + drawn + sum(before) + (min(late, _MOST_LATE * before[0]) if before else 0.0)
 
 
 def _running(queue: Queue) -> tuple[float, float]:
@@ -40,10 +45,18 @@ def _running(queue: Queue) -> tuple[float, float]:
     turn = [_work_of(place) for place in together]
     done = max(len(place.work.pieces) if place.work is not None else 0 for place in together)
     took, expected = time.monotonic() - running.begun, queue.pace.of(turn)
-    whole = took * amount(turn) / amount(turn, done)  # if it goes on as it began
-    if done >= LEAST_TOKENS or whole > expected:
-        return max(0.0, whole - took), max(0.0, whole - expected)
-    return expected - took, 0.0
+    share = min(1.0, amount(turn, done) / amount(turn))
+    left = _left(took, expected, share, has_just_begun=done < LEAST_TOKENS)
+    return left, max(0.0, took + left - expected)
+
+
+def _left(took: float, expected: float, share: float, *, has_just_begun: bool) -> float:
+    """Return the seconds that a turn will still take; the larger the share done, the more its own pace counts."""
+    as_begun = took * (1 - share) / share
+    if math.isnan(expected):
+        return math.nan if has_just_begun else as_begun
+    left = (expected * (1 - share)) ** (1 - share) * as_begun**share
+    return max(left, expected - took) if has_just_begun else left
 
 
 def _work_of(place: Place) -> Work:

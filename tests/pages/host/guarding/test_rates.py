@@ -11,6 +11,7 @@ from pages.ui.host.guarding.rates import (
     SESSION_SHARE,
     VISITOR_AT_ONCE,
     VISITOR_SHARE,
+    FirstPages,
     Opening,
     RateLimit,
     RateLimits,
@@ -120,8 +121,8 @@ def test_a_script_that_ends_twice_is_counted_once(clock, server_time):
 class Session:
     """A session whose first page is asked for."""
 
-    def __init__(self, places):
-        self.opening = Opening(places)
+    def __init__(self, places, pages):
+        self.opening = Opening(places, pages)
         self.task = asyncio.ensure_future(self.opening.begin())
 
 
@@ -132,22 +133,25 @@ async def settled():
 
 def test_a_few_first_pages_are_drawn_at_once_and_the_next_ones_in_turn():
     async def come():
-        places = asyncio.Semaphore(2)
-        sessions = [Session(places) for _ in range(4)]
+        places, pages = asyncio.Semaphore(2), FirstPages()
+        sessions = [Session(places, pages) for _ in range(4)]
         await settled()
+        coming = [pages.coming]
         began = [[session.task.done() for session in sessions]]
         sessions[1].opening.end()
         sessions[1].opening.end()  # once more, since its next page has ended too
         await settled()
         began.append([session.task.done() for session in sessions])
+        coming.append(pages.coming)
         await sessions[1].opening.begin()  # its next page waits for nobody
         for session in sessions:
             session.opening.end()
             await settled()
         sessions[3].opening.end()
-        return began, places._value
+        return began, places._value, [*coming, pages.coming]
 
-    began, free = run_apart(come())
+    began, free, coming = run_apart(come())
+    assert coming == [4, 3, 0]
     assert began == [[True, True, False, False], [True, True, True, False]]
     assert free == 2
 
@@ -156,12 +160,35 @@ def test_a_first_page_that_takes_long_does_not_keep_others_from_beginning(monkey
     monkeypatch.setattr(rates, "_FIRST_PAGE", 0.0)
 
     async def come():
-        places = asyncio.Semaphore(1)
-        first, second = Session(places), Session(places)
+        places, pages = asyncio.Semaphore(1), FirstPages()
+        first, second = Session(places, pages), Session(places, pages)
         await asyncio.wait_for(second.task, 30)
         return first.task.done()
 
     assert run_apart(come())
+
+
+def test_a_session_that_leaves_before_its_first_page_is_not_waited_for():
+    async def come():
+        pages, places = FirstPages(), asyncio.Semaphore(0)
+        session = Session(places, pages)
+        await settled()
+        session.task.cancel()
+        session.opening.end()
+        await settled()
+        return pages.coming, places._value
+
+    assert run_apart(come()) == (0, 0)
+
+
+def test_pages_that_are_drawn_at_once_share_the_servers_time():
+    pages = FirstPages(coming=3)
+    pages.note(0.2)
+    assert (pages.each, pages.seconds) == pytest.approx((0.1, 0.3))
+    pages.coming = 0
+    pages.note(0.6)
+    assert pages.each == pytest.approx(0.1 + 0.2 * 0.5)
+    assert pages.seconds == 0
 
 
 def test_a_class_behind_one_address_has_more_of_the_servers_time_than_one_visitor(clock):

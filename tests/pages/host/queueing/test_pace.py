@@ -87,17 +87,40 @@ def test_the_running_turn_takes_as_long_as_the_pace_says(queue):
     assert until(queue, Job(SHORT)) == 0.5 * amount([LONG]) - 5.0
 
 
-def test_once_it_has_some_tokens_it_takes_as_long_as_it_did_so_far_and_the_next_ones_as_usual(queue):
+def left(turn, *, tokens, took, pace):
+    """The seconds until a turn ends, by its pace so far and by the usual one, each with its share as the weight."""
+    share = amount(turn, tokens) / amount(turn)
+    return (pace * amount(turn) * (1 - share)) ** (1 - share) * (took * (1 - share) / share) ** share
+
+
+def test_the_further_the_running_turn_is_the_more_its_own_pace_counts_and_the_next_ones_are_as_usual(queue):
     queue.running.work.pieces = ["a"] * 42
-    left = 5.0 * amount([LONG]) / amount([LONG], 42) - 5.0
-    assert until(queue, Job(SHORT)) == pytest.approx(left)
+    soon = left([LONG], tokens=42, took=5.0, pace=0.5)
+    assert until(queue, Job(SHORT)) == pytest.approx(soon)
     queue.waiting.append(Place("a", 0, Job(ALONE)))
-    assert until(queue, Job(SHORT)) == pytest.approx(left + 0.5 * amount([ALONE]))
+    assert until(queue, Job(SHORT)) == pytest.approx(soon + 0.5 * amount([ALONE]))
+    queue.waiting.clear()
+    shares = []
+    for tokens in (40, 480):
+        queue.running.work.pieces = ["a"] * tokens
+        own = 5.0 * (amount([LONG]) / amount([LONG], tokens) - 1)
+        usual = 0.5 * (amount([LONG]) - amount([LONG], tokens))
+        shares.append((usual - until(queue, Job(SHORT))) / (usual - own))
+    assert 0 < shares[0] < 0.4
+    assert 0.8 < shares[1] < 1
 
 
 def test_one_that_is_slower_than_the_pace_is_not_said_to_be_about_to_end(queue):
     queue.running.begun = NOW - 500.0
-    assert until(queue, Job(SHORT)) > 10_000
+    assert until(queue, Job(SHORT)) > queue.pace.of([LONG])
+
+
+def test_pages_that_are_still_drawn_delay_the_running_turn_and_nothing_where_none_runs(queue):
+    line = queue.line("b", job := Job(SHORT))
+    usual = seconds_until(job, queue, line, most=8)
+    assert seconds_until(job, queue, line, most=8, pages=3.0) == pytest.approx(usual + 3.0)
+    queue.running = None
+    assert seconds_until(job, queue, line, most=8, pages=3.0) == 0
 
 
 def test_where_it_is_late_the_next_one_is_too_but_none_after_it(queue):
@@ -109,4 +132,4 @@ def test_where_it_is_late_the_next_one_is_too_but_none_after_it(queue):
 
 def test_with_a_batch_the_longest_answer_counts(queue):
     queue.running.along = [Place("c", 0, Job(LONG, tokens=92))]
-    assert until(queue, Job(SHORT)) == pytest.approx(5.0 * amount([LONG] * 2) / amount([LONG] * 2, 92) - 5.0)
+    assert until(queue, Job(SHORT)) == pytest.approx(left([LONG] * 2, tokens=92, took=5.0, pace=1.0))
