@@ -43,8 +43,8 @@ _MAP_CAPTION = (
 RIGHT_TO_LEFT = " Columns run from right to left, as the answer does."
 _TOKEN_CAPTION = "{} to the previous token at each answer token. The first has no previous answer token."
 _CHART_CAPTION = (
-    "Dotted: reference r, a fully confident model. Log scale: the gap from r down to c is the collapse, this project's "
-    "measure, not the paper's."
+    "Dotted: reference r, a fully confident model with the head's mean attention, so c may pass it where attention is "
+    "high. Log scale: the gap from r down to c is the collapse, this project's measure, not the paper's."
 )
 _UNITS: dict[Signal, str] = {"probability": "probability", "entropy": "log V − entropy, nats"}
 

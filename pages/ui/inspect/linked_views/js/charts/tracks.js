@@ -130,7 +130,7 @@ function drawHeadConfidence(frame, [top, bottom], curves) {
   drawLine(context, seen(values), xOf, yOf, { colour: colours.warm, line: 3, dots: columns.cell > 9 });
   context.restore();
   const known = curves.sure.findLast((value, token) => token < stop && value > 0);
-  if (known) writeOver(context, "dotted: fully confident", area.x + area.width, yOf(known) - 9, colours.quiet, colours.background);
+  if (known) writeOver(context, "dotted: fully confident, mean attention", area.x + area.width, yOf(known) - 9, colours.quiet, colours.background);
 }
 
 function gridLine({ context, area, colours }, y, text) {
