@@ -39,7 +39,7 @@ def exactness(record: Record) -> Quote:
     within = sum(all(_at_most(cell, tolerance) for cell in cells) for *cells, tolerance in rows)
     return Quote(
         number=f"{within} of {len(rows)}",
-        rest="tiny models: captured attention equals the model's own, within float32 tolerance.",
+        rest="tiny models: captured attention equals theirs, in float32.",
     )
 
 
@@ -61,9 +61,9 @@ def cost(record: Record) -> Quote:
     charged, overheads, low, high = (record.column(name) for name in (*_TIMES, "low", "high"))
     ours = names.index("RAUQ")
     sampled = [float(value) for value, what in zip(overheads, charged, strict=True) if " samples" in str(what)]
-    beside = f"; with several samples, {_rounded(min(sampled))} to {_rounded(max(sampled))} %" if sampled else ""
+    beside = f"; with samples, {_rounded(min(sampled))} to {_rounded(max(sampled))} %" if sampled else ""
     interval = f"[{_tenths(low[ours])}, {_tenths(high[ours])}]"
-    return Quote(number=f"{_tenths(overheads[ours])} %", rest=f"more time for an answer with RAUQ {interval}{beside}.")
+    return Quote(number=f"{_tenths(overheads[ours])} %", rest=f"more time with RAUQ {interval}{beside}.")
 
 
 def robustness(record: Record) -> Quote:
@@ -75,11 +75,8 @@ def robustness(record: Record) -> Quote:
 def bounds_met(found: Sequence[Record]) -> Quote:
     """How many bounds of these records are met, and how many are not."""
     verdicts = Counter(bound.verdict for record in found for bound in record.bounds)
-    others = f"; missed: {verdicts['missed']}, inconclusive: {verdicts['inconclusive']}"
-    return Quote(
-        number=f"{verdicts['met']} of {verdicts.total()}",
-        rest=f"bounds set for these measurements are met{others if verdicts['met'] < verdicts.total() else ''}.",
-    )
+    missed = f", {verdicts['missed']} missed" if verdicts["missed"] else ""
+    return Quote(number=f"{verdicts['met']} of {verdicts.total()}", rest=f"bounds are met{missed}.")
 
 
 def _at_most(value: str | float, most: str | float) -> bool:

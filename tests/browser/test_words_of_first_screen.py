@@ -14,7 +14,8 @@ LAST_DRAWN = {
     "answer_sets": ".st-key-answers_head_answers .js-plotly-plot",
     "methods": "[data-testid=stDataFrame] canvas",
     "runs": ".st-key-next_Facts",
-    "evidence": ".st-key-quote-fuzz",
+    "runs?view=new": ".st-key-example_file",
+    "evidence": ".st-key-quote-bounds",
 }
 
 

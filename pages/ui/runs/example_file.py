@@ -14,15 +14,15 @@ ROWS = (
     ("In which country is Kyoto?", "Japan", "Kyoto is in Japan."),
 )
 _ABOUT = (
-    "Only prompts are needed. Without answers, the model writes them. With references, or with a column that says "
-    "which answers are correct, their quality is measured. Columns may have other names. For example:"
+    "Without answers, the model writes them. With references, or with a column that says which answers are correct, "
+    "their quality is measured. Columns may have other names."
 )
 
 
 def example_file() -> None:
     """Show the rows, and offer them as a file."""
     rows = pd.DataFrame(ROWS, columns=["prompt", "reference", "answer"])
-    st.caption(_ABOUT)
+    st.caption("For example; only prompts are needed.", help=_ABOUT)
     st.dataframe(rows, hide_index=True, height="content", alt="Three rows of a file")
     write, icon = partial(csv_table, rows), ":material/download:"
     st.download_button("Example file", write, NAME, "text/csv", key="example_file", on_click="ignore", icon=icon)

@@ -419,10 +419,10 @@ def new_run() -> None:
 def _rows(data: DataSet | None) -> None:
     if data is not None:
         preview(data, provisional=bool(data.understood and open_doubts()))
-        return
-    st.caption(_NOTHING)
-    if st.session_state[SOURCE] == FILE:
+    elif st.session_state[SOURCE] == FILE:
         example_file()
+    else:
+        st.caption(_NOTHING)
 
 
 def _data() -> DataSet | None:
