@@ -66,7 +66,7 @@ def plotly_text(text: str) -> str:
 
 _PAGE, _PAGE_AT_NIGHT = "#f4f5f7", "#20252c"
 # A and B are no verdicts: their colours are not those of correct and incorrect answers.
-_BLUE_AND_OCHRE = {False: ("#1d5fbf", "#8a5a00"), True: ("#7db4ff", "#d9b36a")}  # by whether the page is dark
+_NAVY_AND_OCHRE = {False: ("#12265c", "#7a4f00"), True: ("#cfdcff", "#d9b36a")}  # by whether the page is dark
 _TEAL_AND_VIOLET = {False: ("#0b7a75", "#7a3db8"), True: ("#3fc9b8", "#c58bf2")}
 
 
@@ -81,7 +81,7 @@ class Look(NamedTuple):
 
 def looks(*, dark: bool) -> tuple[Look, Look]:
     """The looks of the answers A and B, for a dark or a light page."""
-    return _pair(("A", "B"), _BLUE_AND_OCHRE[dark])
+    return _pair(("A", "B"), _NAVY_AND_OCHRE[dark])
 
 
 def outcomes(*, dark: bool) -> tuple[Look, Look]:

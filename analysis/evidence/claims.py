@@ -1,6 +1,5 @@
-"""Claims as sentences to quote, the number first: five counted from the rows of a record, and one from all bounds."""
+"""Claims as sentences to quote, the number first, each counted from the rows of its record."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -29,7 +28,7 @@ def ranking(record: Record) -> Quote:
     shuffled, msp = (sum(str(cell).endswith("better") for cell in cells) for cells in zip(*rows, strict=True))
     return Quote(
         number=f"{shuffled} of {len(rows)}",
-        rest=f"comparisons rank RAUQ significantly above RAUQ with shuffled attention; {msp} of {len(rows)} above MSP.",
+        rest=f"comparisons rank RAUQ significantly above RAUQ with shuffled attention; {msp} above MSP.",
     )
 
 
@@ -70,13 +69,6 @@ def robustness(record: Record) -> Quote:
     """How many malformed inputs caused an exception that nothing handled."""
     inputs, faults = (sum(map(int, record.column(name))) for name in ("inputs", "faults"))
     return Quote(number=shown(faults), rest=f"unhandled exceptions in {shown(inputs)} malformed inputs.")
-
-
-def bounds_met(found: Sequence[Record]) -> Quote:
-    """How many bounds of these records are met, and how many are not."""
-    verdicts = Counter(bound.verdict for record in found for bound in record.bounds)
-    missed = f", {verdicts['missed']} missed" if verdicts["missed"] else ""
-    return Quote(number=f"{verdicts['met']} of {verdicts.total()}", rest=f"bounds are met{missed}.")
 
 
 def _at_most(value: str | float, most: str | float) -> bool:

@@ -20,7 +20,6 @@ from analysis.figures import (
     empty_figure,
     finish,
     interval_panels,
-    outcomes,
     plotly_text,
     text_colour,
 )
@@ -274,7 +273,7 @@ def memory_by_length(record: Record, *, dark: bool = False) -> go.Figure:
 def _costs_by_length(costs: Costs, *, dark: bool) -> go.Figure:
     if not costs.curves:
         return empty_figure("no tool was measured", height=_COSTS_BY_LENGTH_HEIGHT, dark=dark)
-    figure = go.Figure(_traces(costs, dark=dark))
+    figure = go.Figure(_traces(costs))
     if costs.plain is not None:
         figure.add_hline(y=costs.plain, line={"color": QUIET, "width": 1.2, "dash": "dot"})
     figure.update_yaxes({"type": "log", "dtick": 1} if costs.logarithmic else {"rangemode": "tozero"})
@@ -289,15 +288,15 @@ def _costs_by_length(costs: Costs, *, dark: bool) -> go.Figure:
     return figure
 
 
-def _traces(costs: Costs, *, dark: bool) -> list[go.Scatter]:
+def _traces(costs: Costs) -> list[go.Scatter]:
     return [
-        *(_line(curve, costs.unit, dark=dark) for curve in costs.curves),
-        *(_open(curve, costs.unit, dark=dark) for curve in costs.computed),
+        *(_line(curve, costs.unit) for curve in costs.curves),
+        *(_open(curve, costs.unit) for curve in costs.computed),
     ]
 
 
-def _line(curve: Curve, unit: str, *, dark: bool) -> go.Scatter:
-    colour, symbol, width = _look(curve.tool, dark=dark)
+def _line(curve: Curve, unit: str) -> go.Scatter:
+    colour, symbol, width = _look(curve.tool)
     above = [high - value for value, high in zip(curve.values, curve.high, strict=True)]
     below = [value - low for value, low in zip(curve.values, curve.low, strict=True)]
     return go.Scatter(
@@ -312,8 +311,8 @@ def _line(curve: Curve, unit: str, *, dark: bool) -> go.Scatter:
     )
 
 
-def _open(curve: Curve, unit: str, *, dark: bool) -> go.Scatter:
-    colour, symbol, _ = _look(curve.tool, dark=dark)
+def _open(curve: Curve, unit: str) -> go.Scatter:
+    colour, symbol, _ = _look(curve.tool)
     return go.Scatter(
         x=curve.lengths,
         y=curve.values,
@@ -324,11 +323,11 @@ def _open(curve: Curve, unit: str, *, dark: bool) -> go.Scatter:
     )
 
 
-def _look(tool: str, *, dark: bool) -> tuple[str, str, float]:
+def _look(tool: str) -> tuple[str, str, float]:
     """Colour, symbol and width of the line: our tool in RAUQ's colour, as everywhere; plain generation in grey."""
     if tool == "rauq":
         return UNCERTAINTY, "circle", 3.0
-    return (QUIET, "square", 1.5) if tool == "plain" else (outcomes(dark=dark)[1].colour, "diamond", 2.0)
+    return (QUIET, "square", 1.5) if tool == "plain" else (ATTENTION, "diamond", 2.0)
 
 
 def runs_compared(record: Record, *, dark: bool = False) -> go.Figure:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, get_args
 
 from analysis.answer_sets.sentences import joined
+from analysis.evidence.claims import Quote
 from analysis.evidence.record import Bound, Record, Verdict
 
 if TYPE_CHECKING:
@@ -79,8 +80,17 @@ def verdict_counts(bounds: Sequence[Bound]) -> str:
     counts = Counter(bound.verdict for bound in bounds)
     if counts["met"] == len(bounds):
         return "The bound set for it is met." if len(bounds) == 1 else f"All {len(bounds)} bounds set for it are met."
-    others = ", ".join(f"{counts[one]} {one}" for one in get_args(Verdict) if one != "met" and counts[one])
-    return f"{counts['met']} of {len(bounds)} bounds set for it are met, {others}."
+    return f"{counts['met']} of {len(bounds)} bounds set for it are met{_unmet(counts)}."
+
+
+def bounds_quote(found: Sequence[Record]) -> Quote:
+    """How many bounds of these records are met, with the other verdicts."""
+    counts = Counter(bound.verdict for record in found for bound in record.bounds)
+    return Quote(number=f"{counts['met']} of {counts.total()}", rest=f"bounds are met{_unmet(counts)}.")
+
+
+def _unmet(counts: Counter[Verdict]) -> str:
+    return "".join(f", {counts[one]} {one}" for one in get_args(Verdict) if one != "met" and counts[one])
 
 
 def verdict_lines(bounds: Sequence[Bound]) -> list[str]:

@@ -294,8 +294,8 @@ def about_heads(scores: Scores) -> str:
     averaged = [name for name, score in zip("AB", scores, strict=True) if score.settings.heads == "mean"]
     none = f" No head is selected in {' and '.join(averaged)}: the mean over heads is used." if averaged else ""
     return (
-        "Mean over each answer. Blue: more previous-token attention in A; brown: more in B. Circles: selected heads "
-        "of A; diamonds: of B. Where they differ, RAUQ selected different heads."
+        "Mean over each answer. In the colour of A: more previous-token attention in A; in that of B: more in B. "
+        "Circles: selected heads of A; diamonds: of B. Where they differ, RAUQ selected different heads."
         f"{none}"
     )
 

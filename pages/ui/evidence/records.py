@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from analysis.evidence import sentences
-from analysis.evidence.claims import CLAIMS, Claim, Quote, bounds_met, quote_of
+from analysis.evidence.claims import CLAIMS, Claim, Quote, quote_of
 from analysis.evidence.figures import drawing
 from analysis.evidence.record import SUBJECTS, Record, Subject, missing, of_subjects, shown
 from analysis.exports.tables import Table
@@ -114,7 +114,7 @@ def claims(kept: Mapping[str, Record]) -> None:
     found = of_subjects(SUBJECTS, kept)
     if any(record.bounds for record in found):
         with _card("bounds", "Limits", {VIEW: "limits", TABLE: None}):
-            _quote(bounds_met(found))
+            _quote(sentences.bounds_quote(found))
     absent = {claim.record for claim in CLAIMS} - set(kept)
     not_measured([subject for subject in SUBJECTS if subject.id in absent])
 

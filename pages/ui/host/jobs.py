@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pages.ui.host import hosting, metrics, models
 from pages.ui.host.hosting import Busy, ModelChoice
-from pages.ui.host.queueing.pace import MOST_SECONDS, Work
+from pages.ui.host.queueing.pace import MOST_SECONDS, Work, undisturbed
 from pages.ui.host.queueing.waiting import seconds_until
 from pages.ui.host.request import Request, check_answer, marks, shares
 from pages.ui.host.store import session_name, store, visitor
@@ -267,7 +267,7 @@ def _answer(job: Job) -> None:
 
 
 def _generate(lm: "LanguageModel", job: Job) -> None:
-    request, watch = job.request, _watch(job, lm)
+    request, watch, drawn = job.request, _watch(job, lm), store().first_pages.spent
     job.stage, job.begun = "Generating", time.monotonic()
     job.trace = lm.generate(
         request.conversation,
@@ -286,7 +286,7 @@ def _generate(lm: "LanguageModel", job: Job) -> None:
     )
     seconds = time.monotonic() - job.begun
     _note_speed(job, seconds)
-    _note_pace(lm, [job], seconds)
+    _note_pace(lm, [job], undisturbed(seconds, store().first_pages.spent - drawn))
 
 
 def _common(request: Request) -> Request | None:
@@ -317,7 +317,7 @@ def _can_join(lm: "LanguageModel", common: Request | None, other: Job | None) ->
 
 def _generate_together(lm: "LanguageModel", jobs: Sequence[Job]) -> None:
     """Answer jobs whose requests differ in their prompts alone; each ends when its own answer does."""
-    request = jobs[0].request
+    request, drawn = jobs[0].request, store().first_pages.spent
     for job in jobs:
         _note_turn(job)
         job.stage, job.begun = "Generating", time.monotonic()
@@ -335,7 +335,8 @@ def _generate_together(lm: "LanguageModel", jobs: Sequence[Job]) -> None:
             for job, outcome in zip(jobs, outcomes, strict=True):
                 if isinstance(outcome, Failure):
                     _end(job, _alone(outcome.error))
-        _note_pace(lm, jobs, time.monotonic() - jobs[0].begun)
+        seconds = time.monotonic() - jobs[0].begun
+        _note_pace(lm, jobs, undisturbed(seconds, store().first_pages.spent - drawn))
     except RauqError as error:
         for job in jobs:
             _end(job, _alone(error))
@@ -409,7 +410,7 @@ def _note_speed(job: Job, seconds: float) -> None:
 
 
 def _note_pace(lm: "LanguageModel", jobs: Sequence[Job], seconds: float) -> None:
-    """Keep how long a turn took, unless one of its jobs was stopped."""
+    """Keep how long a turn takes, unless one of its jobs was stopped."""
     if not any(job.cancel.is_set() for job in jobs):
         queue = models.queue(lm)
         queue.pace = queue.pace.after([job.work for job in jobs], seconds)

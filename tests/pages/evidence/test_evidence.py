@@ -9,9 +9,10 @@ from streamlit.testing.v1 import AppTest
 import rauq
 from analysis.evidence import record as module
 from analysis.evidence import sentences
-from analysis.evidence.claims import CLAIMS, bounds_met, quote_of
+from analysis.evidence.claims import CLAIMS, quote_of
 from analysis.evidence.figures import drawing
 from analysis.evidence.record import MODELS, REFERENCE, RESULTS, ROBUSTNESS, SPEED, SUBJECTS, of_subjects, save
+from analysis.evidence.sentences import bounds_quote
 from analysis.runs import library
 from pages.ui.evidence import check
 from pages.ui.host import hosting, models
@@ -112,7 +113,7 @@ def test_the_page_opens_on_five_claims_and_all_bounds_each_with_its_number_first
     assert not page.exception
     assert len(CLAIMS) == 5
     told = [element.value for element in page.text]
-    quotes = [*(quote_of(claim, BUNDLED[claim.record]) for claim in CLAIMS), bounds_met(list(BUNDLED.values()))]
+    quotes = [*(quote_of(claim, BUNDLED[claim.record]) for claim in CLAIMS), bounds_quote(list(BUNDLED.values()))]
     assert told == [text for quote in quotes for text in (quote.number, quote.rest)]
     assert all(re.match(r"\d", quote.number) for quote in quotes)
     assert [button.label for button in page.button] == [*(claim.link for claim in CLAIMS), "Limits"]
@@ -132,7 +133,7 @@ def test_the_link_of_a_claim_opens_its_record(folder, claim):
 def test_the_count_of_bounds_leads_to_those_that_are_not_met(folder):
     save(make_record(bounds=(KEPT, INCONCLUSIVE, MISSED)), folder)
     page = open_evidence()
-    assert [element.value for element in page.text] == ["1 of 3", "bounds are met, 1 missed."]
+    assert [element.value for element in page.text] == ["1 of 3", "bounds are met, 1 missed, 1 inconclusive."]
     page = page.button(key="claim_bounds").click().run()
     assert page.query_params == {"view": "limits"}
     assert page.header[0].value.endswith("2 bounds not met")

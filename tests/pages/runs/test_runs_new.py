@@ -2,6 +2,7 @@
 
 import pytest
 
+from analysis.exports.csv_text import csv_table
 from analysis.runs.files.examples import read_examples
 from analysis.runs.manifest import read_manifest
 from analysis.runs.methods import ASKABLE, DEFAULT
@@ -106,7 +107,8 @@ def test_the_example_file_is_accepted_as_it_is(monkeypatch):
     begun = without_a_job(monkeypatch)
     page = open_form()
     (example,) = (table.value for table in page.dataframe)
-    page = upload(page, example.to_csv(index=False).encode(), NAME)
+    assert [button.label for button in page.get("download_button")] == ["Example file"]
+    page = upload(page, csv_table(example).encode(), NAME)
     assert "3 rows accepted, 0 rows rejected." in captions(page)
     assert not page.get("download_button")
     start(page)

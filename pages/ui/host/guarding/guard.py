@@ -28,7 +28,7 @@ from streamlit.runtime import get_instance
 
 from pages.ui.host import hosting, metrics
 from pages.ui.host.guarding import owners
-from pages.ui.host.guarding.rates import AT_ONCE, Opening, RateLimit, RateLimits, ServerTime, SessionTime
+from pages.ui.host.guarding.rates import PAGES_AT_ONCE, Opening, RateLimit, RateLimits, ServerTime, SessionTime
 from pages.ui.host.store import OWNER_HEADER, VISITOR_HEADER, store
 from rauq.errors import InvalidInput
 from rauq.labels import size
@@ -156,7 +156,7 @@ class Guard:
     def __init__(self, app: "ASGIApp", rules: Rules) -> None:
         self.app, self.rules = app, rules
         self._uploads, self._being_sent, self._connections = _Uploads(), set[tuple[str, str]](), _Connections()
-        self._time, self._places = ServerTime(), asyncio.Semaphore(AT_ONCE)
+        self._time, self._places = ServerTime(), asyncio.Semaphore(PAGES_AT_ONCE)
         self._upload_rates = RateLimits(rate=_UPLOAD_RATE, at_once=hosting.limits().uploads_each)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -332,7 +332,7 @@ class _Channel:
             self.time.begin()
         elif kind == "script_finished":
             self.time.end()
-            self.opening.end()
+            self.opening.drawn()
 
 
 def _noted(scope: "Scope", send: "Send", visitor: str) -> "Send":

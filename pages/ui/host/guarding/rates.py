@@ -15,8 +15,9 @@ _MOST_SHARE = 0.5
 _LATELY = 10.0  # seconds for which a visitor counts as using the app
 _INTERRUPTED = 0.05  # seconds that a script is assumed to continue after it was interrupted
 _LOOK = 0.05  # seconds between two looks whether a script has ended
-AT_ONCE = 2  # first pages that are drawn at once: those who are here already come first
-_OF_LAST_PAGE = 0.2  # of what is known of first pages comes from the last one
+PAGES_AT_ONCE = 2  # first pages that are drawn at once: those who are here already come first
+_USUAL_PAGE = 0.05  # seconds of the server, until some are known
+_OF_LAST_PAGE, _MOST_CHANGE = 0.2, 3.0  # as of the pace of turns, see `queueing.pace`
 _FIRST_PAGE = 2.0  # seconds after which a first page no longer keeps others from beginning
 
 
@@ -133,10 +134,14 @@ class SessionTime:
 
 @dataclass(eq=False)
 class FirstPages:
-    """How many sessions wait for their first page, or for the end of it, and the server's seconds for one page."""
+    """How many sessions have asked for their first page and not got all of it, and the server's seconds for one.
+
+    `spent`: the seconds of all that were drawn so far.
+    """
 
     coming: int = 0
-    each: float = 0.0
+    each: float = _USUAL_PAGE
+    spent: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -144,9 +149,14 @@ class FirstPages:
         return self.coming * self.each
 
     def note(self, seconds: float) -> None:
-        """Note how long a page took that has ended; while others come, several are drawn at once."""
-        took = seconds / min(AT_ONCE, self.coming + 1)
-        self.each = took if not self.each else self.each + _OF_LAST_PAGE * (took - self.each)
+        """Note how long a page took, of several that are drawn at once while others come.
+
+        One page changes little: the first one of a process imports what the others need.
+        """
+        took = seconds / min(PAGES_AT_ONCE, max(1, self.coming))
+        self.spent += took
+        change = min(max(took / self.each, 1 / _MOST_CHANGE), _MOST_CHANGE)
+        self.each *= change**_OF_LAST_PAGE
 
 
 @dataclass(eq=False)
@@ -167,7 +177,13 @@ class Opening:
             self.pages.coming += 1
             await self.places.acquire()
             self.drawn_from = time.monotonic()
-            self.until = asyncio.get_running_loop().call_later(_FIRST_PAGE, self.end)
+            self.until = asyncio.get_running_loop().call_later(_FIRST_PAGE, self.drawn)
+
+    def drawn(self) -> None:
+        """Note that a page of the session has ended, or that its first one has taken too long."""
+        if self.until is not None:
+            self.pages.note(time.monotonic() - self.drawn_from)
+        self.end()
 
     def end(self) -> None:
         """Let go of the place, if it has one, or wait for none any more."""
@@ -178,4 +194,3 @@ class Opening:
             self.until.cancel()
             self.until = None
             self.places.release()
-            self.pages.note(time.monotonic() - self.drawn_from)

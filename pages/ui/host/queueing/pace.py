@@ -11,6 +11,7 @@ _START = 1  # new tokens that take as long as what a turn begins with
 _CHARACTERS = 80  # of a prompt, which take about as long as one new token
 _SHARED, _EACH = 5 / 6, 1 / 6  # of the time of a token: once for all answers of a turn, and for each of them
 _PAGE = 3  # new tokens that take as long as it takes to draw the page of an answer, when it begins and when it ends
+SLOWED = 5.0  # times as long a turn takes while the first pages of a crowd are drawn
 _OF_LAST = 0.3  # of what is known of the pace comes from the last turn: the machine may be busier now, or less
 _MOST_CHANGE = 3.0  # by what factor one turn may differ from the pace before; more is something else
 
@@ -51,6 +52,16 @@ class Pace:
         """Return the seconds that a turn will take, nan before any has ended."""
         known, other = (self.alone, self.together) if len(turn) == 1 else (self.together, self.alone)
         return (other if math.isnan(known) else known) * amount(turn)
+
+
+def undisturbed(seconds: float, pages: float) -> float:
+    """Return the seconds that a turn would have taken without the seconds in which first pages were drawn."""
+    return max(seconds - pages * (1 - 1 / SLOWED), seconds / SLOWED)
+
+
+def disturbed(seconds: float, pages: float) -> float:
+    """Return the seconds that turns will take while so many seconds of first pages are still to be drawn."""
+    return min(seconds + pages * (1 - 1 / SLOWED), seconds * SLOWED)
 
 
 def amount(turn: Sequence[Work], tokens: float | None = None) -> float:

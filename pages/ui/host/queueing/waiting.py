@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from pages.ui.host.queueing.pace import LEAST_TOKENS, Work, amount, seconds_before
+from pages.ui.host.queueing.pace import LEAST_TOKENS, SLOWED, Work, amount, disturbed, seconds_before
 from pages.ui.host.queueing.queue import Place, Queue
 
 _MOST_LATE = 0.5  # of the seconds of the next turn, which is late because the running one is
@@ -29,8 +29,7 @@ def seconds_until(job: Waiting, queue: Queue, line: Sequence[Place], *, most: in
     place = [one.work for one in line].index(job)
     left, late = _running(queue)
     before = seconds_before(place, [_work_of(one) for one in line], queue.pace, most=most)
-    drawn = pages if left or before else 0.0
-    return left + drawn + sum(before) + (min(late, _MOST_LATE * before[0]) if before else 0.0)
+    return disturbed(left + sum(before) + (min(late, _MOST_LATE * before[0]) if before else 0.0), pages)
 
 
 def _running(queue: Queue) -> tuple[float, float]:
@@ -51,11 +50,12 @@ def _running(queue: Queue) -> tuple[float, float]:
 
 
 def _left(took: float, expected: float, share: float, *, has_just_begun: bool) -> float:
-    """Return the seconds that a turn will still take; the larger the share done, the more its own pace counts."""
+    """Return the seconds that a turn will still take: by the usual pace, and by its own as far as it is or is late."""
     as_begun = took * (1 - share) / share
     if math.isnan(expected):
         return math.nan if has_just_begun else as_begun
-    left = (expected * (1 - share)) ** (1 - share) * as_begun**share
+    own = min(1.0, max(share, took / (SLOWED * expected)))
+    left = (expected * (1 - share)) ** (1 - own) * as_begun**own
     return max(left, expected - took) if has_just_begun else left
 
 

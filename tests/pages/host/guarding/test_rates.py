@@ -138,8 +138,8 @@ def test_a_few_first_pages_are_drawn_at_once_and_the_next_ones_in_turn():
         await settled()
         coming = [pages.coming]
         began = [[session.task.done() for session in sessions]]
-        sessions[1].opening.end()
-        sessions[1].opening.end()  # once more, since its next page has ended too
+        sessions[1].opening.drawn()
+        sessions[1].opening.drawn()  # once more, since its next page has ended too
         await settled()
         began.append([session.task.done() for session in sessions])
         coming.append(pages.coming)
@@ -182,13 +182,33 @@ def test_a_session_that_leaves_before_its_first_page_is_not_waited_for():
 
 
 def test_pages_that_are_drawn_at_once_share_the_servers_time():
-    pages = FirstPages(coming=3)
-    pages.note(0.2)
-    assert (pages.each, pages.seconds) == pytest.approx((0.1, 0.3))
-    pages.coming = 0
-    pages.note(0.6)
-    assert pages.each == pytest.approx(0.1 + 0.2 * 0.5)
-    assert pages.seconds == 0
+    alone, beside = FirstPages(coming=1), FirstPages(coming=3)
+    for _ in range(60):
+        alone.note(0.2)
+        beside.note(0.2)
+    assert [alone.each, beside.each] == pytest.approx([0.2, 0.1], rel=1e-3)
+    assert beside.seconds == pytest.approx(0.3, rel=1e-3)
+
+
+def test_the_first_page_of_a_process_which_imports_what_others_need_changes_little():
+    pages = FirstPages(coming=1)
+    usual = pages.each
+    pages.note(2.0)
+    assert usual < pages.each < 1.5 * usual
+
+
+def test_nothing_is_learned_from_a_page_whose_session_left():
+    async def come():
+        pages = FirstPages()
+        left, stayed = (Session(asyncio.Semaphore(1), pages) for _ in range(2))
+        await settled()
+        before = pages.each
+        left.opening.end()
+        known = [pages.each == before]
+        stayed.opening.drawn()
+        return [*known, pages.each == before, pages.coming]
+
+    assert run_apart(come()) == [True, False, 0]
 
 
 def test_a_class_behind_one_address_has_more_of_the_servers_time_than_one_visitor(clock):

@@ -6,7 +6,7 @@ from itertools import chain
 import pytest
 
 from pages.ui.host.queueing import waiting
-from pages.ui.host.queueing.pace import Pace, Work, amount, seconds_before, turns
+from pages.ui.host.queueing.pace import Pace, Work, amount, disturbed, seconds_before, turns, undisturbed
 from pages.ui.host.queueing.queue import Place, Queue
 from pages.ui.host.queueing.waiting import seconds_until
 
@@ -112,13 +112,14 @@ def test_the_further_the_running_turn_is_the_more_its_own_pace_counts_and_the_ne
 
 def test_one_that_is_slower_than_the_pace_is_not_said_to_be_about_to_end(queue):
     queue.running.begun = NOW - 500.0
-    assert until(queue, Job(SHORT)) > queue.pace.of([LONG])
+    assert until(queue, Job(SHORT)) > 5 * queue.pace.of([LONG])
 
 
 def test_pages_that_are_still_drawn_delay_the_running_turn_and_nothing_where_none_runs(queue):
     line = queue.line("b", job := Job(SHORT))
     usual = seconds_until(job, queue, line, most=8)
-    assert seconds_until(job, queue, line, most=8, pages=3.0) == pytest.approx(usual + 3.0)
+    assert seconds_until(job, queue, line, most=8, pages=3.0) == pytest.approx(usual + 0.8 * 3.0)
+    assert seconds_until(job, queue, line, most=8, pages=1e6) == pytest.approx(5 * usual)
     queue.running = None
     assert seconds_until(job, queue, line, most=8, pages=3.0) == 0
 
@@ -128,6 +129,13 @@ def test_where_it_is_late_the_next_one_is_too_but_none_after_it(queue):
     left = until(queue, Job(SHORT))
     queue.waiting = [Place(visitor, 0, Job(ALONE)) for visitor in "cde"]
     assert until(queue, Job(SHORT)) == pytest.approx(left + 3.5 * 0.5 * amount([ALONE]))
+
+
+@pytest.mark.parametrize("pages", [0.0, 1.0, 8.0, 100.0])
+def test_the_pace_of_a_turn_is_that_without_the_pages_that_were_drawn_meanwhile(pages):
+    assert undisturbed(disturbed(2.0, pages), pages) == pytest.approx(2.0)
+    assert 2.0 <= disturbed(2.0, pages) <= 10.0
+    assert 0.4 <= undisturbed(2.0, pages) <= 2.0
 
 
 def test_with_a_batch_the_longest_answer_counts(queue):

@@ -32,19 +32,20 @@ class Job:
 class Host:
     """A host that answers up to eight jobs in a turn; its seconds are those measured of smollm2 on two cores.
 
-    A turn takes some for each token, more where more answers are written, and for each answer whose page is drawn. It
-    is delayed by the first page of each visitor, of whom those in `crowd` have opened theirs and not yet asked.
+    A turn takes some for each token, more where more answers are written, and for each answer whose page is drawn.
+    Where a crowd has opened its first pages at the same moment, each of them delays the running turn.
     """
 
     def __init__(self, rng, clock):
         self.rng, self.clock = rng, clock
         self.queue, self.ends, self.took = Queue(), float("inf"), 0.0
 
-    def come(self, job, crowd=0):
+    def come(self, job, crowd=None):
+        """A job comes; of the crowd, so many have opened their first page, and have not asked yet."""
         self._until(job.came)
         line = self.queue.line(str(id(job)), job)
-        job.stated = seconds_until(job, self.queue, line, most=MOST, pages=crowd * PAGE)
-        if self.queue.running is not None:
+        job.stated = seconds_until(job, self.queue, line, most=MOST, pages=(crowd or 0) * PAGE)
+        if self.queue.running is not None and crowd is not None:
             self.ends, self.took = self.ends + PAGE, self.took + PAGE
         self.queue.waiting.append(self.queue._place(str(id(job)), job))
         if self.queue.running is None:
@@ -90,8 +91,9 @@ class Clock:
         return self.now
 
 
-def arrivals(rng, *, count, tokens, seconds, begin):
-    """Jobs that come within so many seconds, a third of whose answers end early."""
+def arrivals(rng, *, count, tokens, seconds, begin, opened=False):
+    """Jobs that come within so many seconds, a third of whose answers end early; `opened` is what their pages are."""
+    del opened
     times = sorted(begin + rng.uniform(0, seconds) for _ in range(count))
     lengths = [rng.randint(tokens // 4, tokens) if rng.random() < 1 / 3 else tokens for _ in times]
     works = [Work("all", tokens, rng.randint(30, 60)) for _ in times]
@@ -99,8 +101,10 @@ def arrivals(rng, *, count, tokens, seconds, begin):
 
 
 LOADS = {
-    "a class": {"count": 30, "tokens": 32, "seconds": 2},
-    "many at once, few tokens": {"count": 100, "tokens": 16, "seconds": 6},
+    "a class": {"count": 30, "tokens": 32, "seconds": 6},
+    "a class at the same moment": {"count": 30, "tokens": 32, "seconds": 2, "opened": True},
+    "many, few tokens": {"count": 100, "tokens": 16, "seconds": 20},
+    "many at the same moment, few tokens": {"count": 100, "tokens": 16, "seconds": 6, "opened": True},
     "many tokens": {"count": 24, "tokens": 256, "seconds": 10},
     "one after the other": {"count": 60, "tokens": 64, "seconds": 300},
     "more than it can do": {"count": 120, "tokens": 64, "seconds": 200},
@@ -116,9 +120,8 @@ def stated_and_waited(load, *, before, seed, monkeypatch):
         host.come(job)
     host.finish()
     jobs = arrivals(rng, **load, begin=1_000.0)
-    is_crowd = load["seconds"] < 10
     for place, job in enumerate(jobs):
-        host.come(job, crowd=len(jobs) - 1 - place if is_crowd else 0)
+        host.come(job, crowd=len(jobs) - 1 - place if load.get("opened") else None)
     host.finish()
     return [(max(1.0, job.stated), max(1.0, job.waited)) for job in jobs]
 
