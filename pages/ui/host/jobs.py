@@ -413,7 +413,9 @@ def _note_pace(lm: "LanguageModel", jobs: Sequence[Job], seconds: float) -> None
     """Keep how long a turn takes, unless one of its jobs was stopped."""
     if not any(job.cancel.is_set() for job in jobs):
         queue = models.queue(lm)
-        queue.pace = queue.pace.after([job.work for job in jobs], seconds)
+        if not queue.is_cold:
+            queue.pace = queue.pace.after([job.work for job in jobs], seconds)
+        queue.is_cold = False
 
 
 def _note_progress(job: Job, so_far: Callable[[], Trace], *, share: float) -> None:

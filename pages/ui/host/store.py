@@ -19,7 +19,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.ui.host import hosting
-from pages.ui.host.guarding.rates import FirstPages
+from pages.ui.host.first_pages import FirstPages
 from pages.ui.host.hosting import Busy, ModelChoice
 from pages.ui.host.kept import KeptAnswers
 from pages.ui.host.metrics import Counts

@@ -10,8 +10,8 @@ from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from pages.ui.host import hosting, jobs, models
+from pages.ui.host.first_pages import FirstPages
 from pages.ui.host.guarding.guard import Guard, Rules
-from pages.ui.host.guarding.rates import FirstPages
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Job
 from pages.ui.host.queueing.pace import Pace

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from pages.ui.host.first_pages import FirstPages
+
 # Shares of the server's time, and seconds of it at once: a page takes 0.05 s, the heaviest ones take 1 s.
 SESSION_SHARE, SESSION_AT_ONCE = 0.15, 1.0
 VISITOR_SHARE, VISITOR_AT_ONCE = 0.25, 2.0
@@ -15,9 +17,6 @@ _MOST_SHARE = 0.5
 _LATELY = 10.0  # seconds for which a visitor counts as using the app
 _INTERRUPTED = 0.05  # seconds that a script is assumed to continue after it was interrupted
 _LOOK = 0.05  # seconds between two looks whether a script has ended
-PAGES_AT_ONCE = 2  # first pages that are drawn at once: those who are here already come first
-_USUAL_PAGE = 0.05  # seconds of the server, until some are known
-_OF_LAST_PAGE, _MOST_CHANGE = 0.2, 3.0  # as of the pace of turns, see `queueing.pace`
 _FIRST_PAGE = 2.0  # seconds after which a first page no longer keeps others from beginning
 
 
@@ -130,33 +129,6 @@ class SessionTime:
     def _take(self, seconds: float) -> None:
         self.limit.wait(seconds)
         self.server.limit_of(self.visitor).wait(seconds)
-
-
-@dataclass(eq=False)
-class FirstPages:
-    """How many sessions have asked for their first page and not got all of it, and the server's seconds for one.
-
-    `spent`: the seconds of all that were drawn so far.
-    """
-
-    coming: int = 0
-    each: float = _USUAL_PAGE
-    spent: float = 0.0
-
-    @property
-    def seconds(self) -> float:
-        """The seconds of the server until all are drawn."""
-        return self.coming * self.each
-
-    def note(self, seconds: float) -> None:
-        """Note how long a page took, of several that are drawn at once while others come.
-
-        One page changes little: the first one of a process imports what the others need.
-        """
-        took = seconds / min(PAGES_AT_ONCE, max(1, self.coming))
-        self.spent += took
-        change = min(max(took / self.each, 1 / _MOST_CHANGE), _MOST_CHANGE)
-        self.each *= change**_OF_LAST_PAGE
 
 
 @dataclass(eq=False)

@@ -12,7 +12,8 @@ _CHARACTERS = 80  # of a prompt, which take about as long as one new token
 _SHARED, _EACH = 5 / 6, 1 / 6  # of the time of a token: once for all answers of a turn, and for each of them
 _PAGE = 3  # new tokens that take as long as it takes to draw the page of an answer, when it begins and when it ends
 SLOWED = 5.0  # times as long a turn takes while the first pages of a crowd are drawn
-_OF_LAST = 0.3  # of what is known of the pace comes from the last turn: the machine may be busier now, or less
+_OF_LAST = 0.5  # of what is known of the pace comes from the last turn
+_OF_SLOWER = 0.2  # of it, where the last turn was slower: what disturbs a turn makes it slower, and is soon over
 _MOST_CHANGE = 3.0  # by what factor one turn may differ from the pace before; more is something else
 
 
@@ -45,7 +46,7 @@ class Pace:
         name, took = "alone" if len(turn) == 1 else "together", seconds / amount(turn)
         if not math.isnan(known := getattr(self, name)):
             change = min(max(took / known, 1 / _MOST_CHANGE), _MOST_CHANGE)
-            took = known * change**_OF_LAST
+            took = known * change ** (_OF_SLOWER if change > 1 else _OF_LAST)
         return replace(self, **{name: took})
 
     def of(self, turn: Sequence[Work]) -> float:

@@ -46,7 +46,8 @@ class Queue:
 
     Visitors take turns: in each round every visitor has one job at most, so a new visitor waits for one answer at most
     of each of those before, or for a batch of answers. Within a round, and among the jobs of one visitor, the order is
-    that of arrival. Jobs whose visitor has left come last.
+    that of arrival. Jobs whose visitor has left come last. The first turn of a model takes longer than those after it:
+    while it `is_cold`, a turn tells nothing of the pace.
     """
 
     moved: threading.Condition = field(default_factory=threading.Condition)
@@ -55,6 +56,7 @@ class Queue:
     round: int = 0
     last: Counter[str] = field(default_factory=Counter)
     pace: Pace = field(default_factory=Pace)
+    is_cold: bool = True
 
     @property
     def length(self) -> int:

@@ -5,13 +5,13 @@ from contextlib import ExitStack
 
 import pytest
 
+from pages.ui.host.first_pages import FirstPages
 from pages.ui.host.guarding import rates
 from pages.ui.host.guarding.rates import (
     SESSION_AT_ONCE,
     SESSION_SHARE,
     VISITOR_AT_ONCE,
     VISITOR_SHARE,
-    FirstPages,
     Opening,
     RateLimit,
     RateLimits,

@@ -58,7 +58,7 @@ def test_one_answer_and_several_have_a_pace_each_and_until_it_is_known_that_of_t
 
 def test_the_pace_follows_a_machine_that_is_busy_now():
     pace = Pace().after([LONG], 10.0)
-    for _ in range(6):
+    for _ in range(9):
         pace = pace.after([LONG], 20.0)
     assert 18 < pace.of([LONG]) < 20
 
