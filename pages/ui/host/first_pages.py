@@ -1,4 +1,4 @@
-"""The first pages of sessions that have just begun: how many are still to be drawn, and what they take of the server."""
+"""The first pages of sessions that have just begun: how many are to be drawn, and what they take of the server."""
 
 from dataclasses import dataclass
 
