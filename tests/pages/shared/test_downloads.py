@@ -11,6 +11,7 @@ from analysis.views.heads import HEADS
 from pages.ui.answer_sets.choices import ANSWERS
 from pages.ui.inspect.closing import OPEN
 from pages.ui.inspect.drawers import EXPORT
+from pages.ui.runs.example_file import NAME
 from tests.pages.comparing import FIRST, kept, open_compare
 from tests.pages.reading import choose
 from tests.pages.runs_page import open_form, upload
@@ -102,4 +103,4 @@ def test_rejected_rows(offered):
     for side in ("correct", "incorrect"):
         page = upload(page, b"question,answer\nWhere?,Here\n,There\n", f"={side}.csv", side)
     assert not page.exception
-    assert any(cell.startswith("'=correct.csv: ") for cell in check(offered, "rejected-rows.csv"))
+    assert any(cell.startswith("'=correct.csv: ") for cell in check(offered, NAME, "rejected-rows.csv"))
