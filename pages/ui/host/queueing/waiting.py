@@ -50,7 +50,10 @@ def _running(queue: Queue) -> tuple[float, float]:
 
 
 def _left(took: float, expected: float, share: float, *, has_just_begun: bool) -> float:
-    """Return the seconds that a turn will still take: by the usual pace, and by its own as far as it is or is late."""
+    """Return the seconds that a turn will still take: a mean of what the usual pace and its own say.
+
+    Its own pace has more weight the more of the turn is done, or the longer it takes in comparison with the usual one.
+    """
     as_begun = took * (1 - share) / share
     if math.isnan(expected):
         return math.nan if has_just_begun else as_begun
