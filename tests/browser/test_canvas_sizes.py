@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from benchmarks.support.browser import wait_until_idle
 from benchmarks.support.server import PATIENCE
 from tests.browser.chromium import DESKTOP
 from tests.browser.inspecting import rested
@@ -46,5 +47,6 @@ def test_generate_without_a_prompt_leaves_the_page_working(own_page):
         enter(own_page.get_by_label("Prompt"), "")
         own_page.get_by_role("button", name="Generate").click()
         expect(own_page.get_by_text("There is no prompt.")).to_be_visible()
+        wait_until_idle(own_page)  # it stands there from the time before: a click could meet a page about to move
     own_page.get_by_role("button", name="Paste an answer").click()
     expect(own_page.get_by_role("textbox", name="Answer to score")).to_be_visible()
