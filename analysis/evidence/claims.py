@@ -38,7 +38,7 @@ def exactness(record: Record) -> Quote:
     within = sum(all(_at_most(cell, tolerance) for cell in cells) for *cells, tolerance in rows)
     return Quote(
         number=f"{within} of {len(rows)}",
-        rest="tiny models: captured attention equals theirs, in float32.",
+        rest="tiny models: captured attention equals theirs within tolerance.",
     )
 
 

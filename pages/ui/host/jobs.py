@@ -286,7 +286,7 @@ def _generate(lm: "LanguageModel", job: Job) -> None:
     )
     seconds = time.monotonic() - job.begun
     _note_speed(job, seconds)
-    _note_pace(lm, [job], undisturbed(seconds, store().first_pages.spent - drawn))
+    _note_pace(lm, [job], seconds, drawn)
 
 
 def _common(request: Request) -> Request | None:
@@ -335,8 +335,7 @@ def _generate_together(lm: "LanguageModel", jobs: Sequence[Job]) -> None:
             for job, outcome in zip(jobs, outcomes, strict=True):
                 if isinstance(outcome, Failure):
                     _end(job, _alone(outcome.error))
-        seconds = time.monotonic() - jobs[0].begun
-        _note_pace(lm, jobs, undisturbed(seconds, store().first_pages.spent - drawn))
+        _note_pace(lm, jobs, time.monotonic() - jobs[0].begun, drawn)
     except RauqError as error:
         for job in jobs:
             _end(job, _alone(error))
@@ -409,12 +408,16 @@ def _note_speed(job: Job, seconds: float) -> None:
         store().speeds[replace(job.request.model, kind=None)] = job.speed
 
 
-def _note_pace(lm: "LanguageModel", jobs: Sequence[Job], seconds: float) -> None:
-    """Keep how long a turn takes, unless one of its jobs was stopped."""
+def _note_pace(lm: "LanguageModel", jobs: Sequence[Job], seconds: float, drawn: float) -> None:
+    """Keep how long a turn takes without the first pages drawn meanwhile, unless one of its jobs was stopped.
+
+    `drawn`: the seconds of all first pages that were drawn before the turn.
+    """
     if not any(job.cancel.is_set() for job in jobs):
         queue = models.queue(lm)
         if not queue.is_cold:
-            queue.pace = queue.pace.after([job.work for job in jobs], seconds)
+            pages = store().first_pages.spent - drawn
+            queue.pace = queue.pace.after([job.work for job in jobs], undisturbed(seconds, pages))
         queue.is_cold = False
 
 

@@ -1,4 +1,4 @@
-"""What a file of one's own can look like: three rows to read, and the same rows as a file."""
+"""An example of a file that a run can be made from: three rows to read, and the same rows as a file."""
 
 from functools import partial
 
@@ -22,7 +22,7 @@ _ABOUT = (
 def example_file() -> None:
     """Show the rows, and offer them as a file."""
     rows = pd.DataFrame(ROWS, columns=["prompt", "reference", "answer"])
-    st.caption("For example; only prompts are needed.", help=_ABOUT)
+    st.caption("An example; only prompts are needed.", help=_ABOUT)
     st.dataframe(rows, hide_index=True, height="content", alt="Three rows of a file")
     write, icon = partial(csv_table, rows), ":material/download:"
     st.download_button("Example file", write, NAME, "text/csv", key="example_file", on_click="ignore", icon=icon)
