@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.support.server import PATIENCE, serving
+from benchmarks.support.server import PATIENCE, serving, started
 from tests.browser.chromium import DESKTOP, launched, watched
 
 
@@ -10,6 +10,13 @@ from tests.browser.chromium import DESKTOP, launched, watched
 def server():
     with serving() as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def slow_server():
+    """A server that rests where a browser is to see what passes quickly."""
+    with started(module="tests.browser.slow_answers") as server:
+        yield server.address
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import pytest
 from playwright.sync_api import expect
 
 from benchmarks.support.browser import open_drawer
-from benchmarks.support.server import started
 from tests.browser.inspecting import ENDLESS, answered, rested
 from tests.browser.typing import enter
 
@@ -26,12 +25,6 @@ FOLLOW = """() => {
 FAINTEST = 0.6  # of what is meant to be faint; Streamlit draws at a third what it calls stale
 READS = 80  # tokens from which a complete answer reads by sentences; from 60 on one that grows is drawn smaller
 TOKENS = 96  # the browser is some seconds late on a busy machine
-
-
-@pytest.fixture(scope="module")
-def slow_server():
-    with started(module="tests.browser.slow_answers") as server:
-        yield server.address
 
 
 @pytest.fixture

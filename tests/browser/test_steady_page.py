@@ -95,8 +95,8 @@ def test_controls_keep_their_colour_when_a_setting_changes(page, server):
     assert page.evaluate("window.faintest") == 1
 
 
-def test_a_view_that_is_computed_says_so_once_and_nothing_moves(page, server):
-    page.goto(f"{server}/methods?view=survives&text=i")  # answers that no other test asks for
+def test_a_view_that_is_computed_says_so_once_and_nothing_moves(page, slow_server):
+    page.goto(f"{slow_server}/methods?view=survives")
     sign, figure = page.get_by_test_id("stSpinner"), page.locator(".stPlotlyChart .nsewdrag").first
     expect(page.get_by_role("radio", name="Alpha", exact=True)).to_be_visible()
     wait_until_idle(page)

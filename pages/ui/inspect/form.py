@@ -361,9 +361,9 @@ def _counted_now(request: Request, shown: Trace | None, *, may_load: bool) -> _C
 
 
 def last_count() -> "DeltaGenerator":
-    """Show the last token count, which holds the line so that what follows does not move; return its place.
+    """Show the last token count until there is a new one, and return its place.
 
-    An empty place would take no width until the count comes, and a slow browser draws that.
+    An empty place would take no room until the count comes, and a slow browser draws that.
     """
     counted, said = st.session_state.get(_COUNT, (None, ""))
     is_same = counted == _counted_for(current_request())

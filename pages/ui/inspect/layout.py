@@ -182,9 +182,9 @@ def _bar(opened: _Opened, request: Request, *, live: Job | None) -> DeltaGenerat
     with st.container(horizontal=True, vertical_alignment="bottom", key="model_details"):
         model_details(quiet=True)
     with st.container(horizontal=True, vertical_alignment="center", key="links"):
-        with st.container(width="content"):
-            count = form.last_count()
         form.option_links()
+        with st.container(width="content"):
+            count = form.last_count()  # the last of its row: its length changes while an answer is written
         st.space("stretch")
         _drawers(None if live else opened.shown, opened.view)
     form.answer_fields_row(is_shown=opened.shown is not None)
