@@ -19,7 +19,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check image-check host-check robustness check check-js weight format bench bench-coverage bench-suite bench-engines bench-written bench-faithbench bench-marked bench-serve bench-visitors bench-online bench-peers vllm atlas chromium clean
+.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check image-check host-check robustness check check-js weight format bench bench-coverage bench-suite bench-engines bench-written bench-faithbench bench-marked bench-serve bench-visitors bench-workers bench-online bench-peers vllm atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -115,6 +115,10 @@ bench-serve: setup smollm2 ## Compare the endpoint with the library alone; takes
 
 bench-visitors: setup smollm2 ## Let visitors come to a host, wait and leave for an hour
 	$(RUN) benchmarks visitors_hour --record
+
+bench-workers: setup smollm2 ## Several processes of a host behind the real nginx, of which one is killed
+	@sh .ci/nginx
+	$(RUN) benchmarks workers --record
 
 bench-online: setup ## Measure scores and alarms while an answer is written; takes half an hour, and a packaged model
 	$(RUN) benchmarks online alarms survival --record

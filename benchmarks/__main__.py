@@ -79,6 +79,7 @@ ON_REQUEST = {
     "flood": "tests.robustness.hosted.flood",
     "visitors": "tests.robustness.hosted.visitors",
     "visitors_hour": "tests.robustness.hosted.visitors_hour",
+    "workers": "tests.robustness.hosted.workers",  # takes minutes, nginx, and a packaged model
     "ray": "tests.robustness.ray_runs",
 }
 MEASUREMENTS = BY_DEFAULT | ON_REQUEST

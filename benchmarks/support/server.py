@@ -8,7 +8,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -22,6 +22,7 @@ HOST, NAMES = "pages.ui.host.server", "127.0.0.1,localhost"  # what `make host N
 ENVIRONMENT: Mapping[str, str] = MappingProxyType(
     {"MALLOC_ARENA_MAX": "2", "OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
 )
+HEALTH = "/_stcore/health"
 _OF_TESTS = {"OMP_NUM_THREADS"}
 _UNCHANGED: Mapping[str, str] = MappingProxyType({})
 _PAUSE = 0.05  # seconds between two looks: another process's port is nothing to wait on
@@ -72,26 +73,41 @@ def started(
 def hosting(
     *options: str,
     module: str = HOST,
+    workers: int = 1,
     log: int | IO[bytes] = subprocess.DEVNULL,
     changes: Mapping[str, str] = _UNCHANGED,
 ) -> Iterator[Server]:
     """A server for strangers, started as `make host` starts it, but on a free port; arguments as of `started`.
 
+    `workers`: its processes, each of which answers on the port after that of the one before.
+
     Raises:
         RuntimeError: the server ended, or does not answer.
     """
-    port = free_port()
-    command = [module, "--names", NAMES, "--address", "127.0.0.1", "--port", str(port), *options]
+    port = free_port(in_a_row=workers)
+    several = ("--workers", str(workers)) if workers > 1 else ()
+    command = [module, "--names", NAMES, "--address", "127.0.0.1", "--port", str(port), *several, *options]
     with _running(command, port, log, changes) as server:
+        for further in range(port + 1, port + workers):
+            until_healthy(f"http://127.0.0.1:{further}{HEALTH}", server.process)
         yield server
 
 
-def free_port() -> int:
-    """A port of this machine that nothing listens on."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-    return port
+def free_port(*, in_a_row: int = 1) -> int:
+    """A port of this machine that nothing listens on, nor on the next ones."""
+    while True:
+        with ExitStack() as stack, suppress(OSError, OverflowError):
+            port = _bound(stack, 0)
+            for further in range(port + 1, port + in_a_row):
+                _bound(stack, further)
+            return port
+
+
+def _bound(stack: ExitStack, port: int) -> int:
+    listener = stack.enter_context(socket.socket())
+    listener.bind(("127.0.0.1", port))
+    found: int = listener.getsockname()[1]
+    return found
 
 
 @contextmanager
@@ -101,7 +117,7 @@ def _running(arguments: Sequence[str], port: int, log: int | IO[bytes], changes:
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log) as process:
         try:
             address = f"http://127.0.0.1:{port}"
-            until_healthy(f"{address}/_stcore/health", process)
+            until_healthy(f"{address}{HEALTH}", process)
             yield Server(address=address, process=process)
         finally:
             process.terminate()

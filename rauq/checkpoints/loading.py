@@ -34,7 +34,7 @@ from rauq.transformers_api import AutoTokenizer, PreTrainedModel, modeling_utils
 _CAUSAL_ENDINGS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 _OF_PROCESSORS = ("chat_template.json", "processor_config.json")
 _CONTEXT_NAMES = ("max_position_embeddings", "max_seq_len", "n_positions")
-_unmapping = threading.RLock()  # the name that is replaced belongs to all threads
+_replacing = threading.RLock()  # the name that is replaced belongs to all threads
 _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.IGNORECASE)
 
 
@@ -140,10 +140,12 @@ def load_weights(
     takes_less: str,
     placed: Mapping[str, Any] | None = None,
     quantization: str | None = None,
+    mapped: bool = False,
 ) -> PreTrainedModel:
     """The model, in memory, or `placed` as these options of transformers say, quantised by this scheme.
 
-    If there is too little memory, the error says what `takes_less`.
+    If there is too little memory, the error says what `takes_less`. `mapped`: weights that need no conversion stay in
+    their files, whose memory processes share.
 
     Raises:
         ModelNotFound: the weights cannot be read.
@@ -161,7 +163,11 @@ def load_weights(
     options |= quantization_options(quantization, checkpoint.config, dtype=options["dtype"])
     if not checkpoint.skeleton._can_set_attn_implementation():  # noqa: SLF001 - outside the interface: eager
         options["attn_implementation"] = "eager"
-    with plain_errors(source, "weights"), memory_errors(f"loading {source}", takes_less=takes_less), unmapped():
+    with (
+        plain_errors(source, "weights"),
+        memory_errors(f"loading {source}", takes_less=takes_less),
+        reading(mapped=mapped),
+    ):
         model = _with_weights(checkpoint, options)
     model.requires_grad_(requires_grad=False)
     model.train(mode=False)
@@ -169,17 +175,18 @@ def load_weights(
 
 
 @contextmanager
-def unmapped() -> Iterator[None]:
-    """Let transformers read weights into memory of their own, one tensor at a time, instead of mapping their files.
+def reading(*, mapped: bool = False) -> Iterator[None]:
+    """Let transformers read weights into memory of their own, one tensor at a time, unless their files are `mapped`.
 
     Weights that are views of a file would change with it, and would end the process if it shrank; copying them
     afterwards takes half as much memory again. transformers would apply adapters without saying so, so it is kept from
     reading them.
     """
-    with _unmapping:
+    replaced = {"maybe_load_adapters": _no_adapter} | ({} if mapped else {"safe_open": _open_unmapped})
+    with _replacing:
         names = vars(modeling_utils)
-        usual = {name: names[name] for name in _REPLACED}
-        names.update(_REPLACED)
+        usual = {name: names[name] for name in replaced}
+        names.update(replaced)
         try:
             yield
         finally:
@@ -264,9 +271,6 @@ def _open_unmapped(file: str, **options: Any) -> Any:
 
 def _no_adapter(source: Any, _where: Any, **options: Any) -> tuple[None, Any, dict[str, Any]]:
     return None, source, options
-
-
-_REPLACED = {"safe_open": _open_unmapped, "maybe_load_adapters": _no_adapter}  # functions that transformers calls
 
 
 def _refuse_other_architectures(config: Any) -> None:

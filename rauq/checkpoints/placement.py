@@ -95,7 +95,7 @@ def placed(
 
 
 def read_offloaded_unmapped(model: PreTrainedModel) -> None:
-    """Let parts on the disk be read into memory of their own, as all weights are (`rauq.checkpoints.loading.unmapped`).
+    """Let parts on the disk be read into memory of their own, as all weights are (`rauq.checkpoints.loading.reading`).
 
     They then give the same numbers to the last bit as in memory, and a file that shrinks ends no process.
     """

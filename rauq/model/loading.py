@@ -43,6 +43,7 @@ def load_model(
     revision: str | None = None,
     kind: Kind | None = None,
     engine: str | None = None,
+    mapped: bool = False,
     on_progress: OnProgress | None = None,
     cancel: Cancel | None = None,
 ) -> LanguageModel:
@@ -68,6 +69,9 @@ def load_model(
         engine: transformers or llama.cpp, which runs GGUF files on the CPU, faster and in less memory, and captures no
             hidden states; None: llama.cpp for a GGUF file of more than 1 GB once dequantised, where it is installed and
             nothing is asked for that it lacks (`rauq.checkpoints.gguf.engines`).
+        mapped: Leave weights that need no conversion in their files, so that processes on the CPU which load the same
+            model share their memory. The files must then stay as they are: a change would change the model, or end
+            the process.
         on_progress: Called with the bytes dequantised so far, and with those of all weights.
         cancel: Checked while a GGUF file is read and dequantised.
 
@@ -107,6 +111,7 @@ def load_model(
             takes_less=takes_less(info),
             placed=options,
             quantization=quantization,
+            mapped=mapped,
         )
         read_offloaded_unmapped(model)
         tokenizer, commit = folder.tokenizer, folder.commit

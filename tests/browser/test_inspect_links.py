@@ -205,6 +205,8 @@ def test_files_have_the_marks_and_the_verdict_and_a_trace_is_opened_again(page, 
     trace = rauq.Trace.load(files["Trace"])
     replace(trace, thinking=(1, 4)).save(tmp_path / "thinking.safetensors")
     page.locator("input[type=file]").set_input_files(tmp_path / "thinking.safetensors")
+    expect(page.locator(".fold")).to_be_visible()
+    page.keyboard.press("Escape")  # the drawer lies over the answer
     expect_thinking_folds(page, start=1, stop=4, last=len(trace.pieces) - 1)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 from urllib.parse import urlsplit
 
 from streamlit.proto.Alert_pb2 import Alert
@@ -21,6 +22,7 @@ from websockets.sync.client import ClientConnection, connect
 PATIENCE = 120.0  # seconds that a page may take
 OF_ATLAS = "example=unknown-place"  # opens Inspect on an answer of the embedded model, which the form then names
 LONG_PROMPT = "{}. Once upon a time "  # the answer has more than a hundred tokens
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _WAIT = 0.05  # seconds for a message, until it is checked again which fragments are due
 
@@ -190,10 +192,16 @@ def connected(
     *,
     headers: Mapping[str, str] = NO_HEADERS,
     protocols: Sequence[str] = ("streamlit",),
+    options: Mapping[str, Any] = NO_OPTIONS,
 ) -> Iterator[Client]:
-    """A new session of the server at an address."""
-    uri = f"ws://{urlsplit(address).netloc}/_stcore/stream"
+    """A new session of the server at an address; `options` are further ones of the connection."""
+    scheme = "wss" if urlsplit(address).scheme == "https" else "ws"
     with connect(
-        uri, subprotocols=list(protocols), max_size=None, ping_interval=None, additional_headers=headers
+        f"{scheme}://{urlsplit(address).netloc}/_stcore/stream",
+        subprotocols=list(protocols),
+        max_size=None,
+        ping_interval=None,
+        additional_headers=headers,
+        **options,
     ) as connection:
         yield Client(connection, address, receive)

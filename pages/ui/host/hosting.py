@@ -12,9 +12,10 @@ import sysconfig
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+from pages.ui.serving.workers import this_worker
 from rauq import layout
 from rauq.checkpoints.named import NAMED_MODELS, offered_models, place_of
 from rauq.errors import InvalidInput
@@ -34,6 +35,8 @@ class Limits:
     a run, of which `batch` are answered at once; an archive unpacks to at most `archive` bytes. For all sessions
     together: running `jobs`, the `bytes` of their runs, `generations` running or waiting, connected `sessions`, and
     the bytes of `uploads` that the server holds. What ends in `_each` is for one visitor, an address.
+
+    Several processes share what is for all, each with room for one visitor at least; each counts visitors for itself.
     """
 
     characters: int = sys.maxsize
@@ -93,8 +96,18 @@ class ModelChoice:
 
 
 def limits() -> Limits:
-    """Return the limits of this app."""
-    return HOST if is_hosted() else OWN
+    """Return the limits of this app; of a host with several workers, those of this one."""
+    return _share(HOST, this_worker().of) if is_hosted() else OWN
+
+
+def _share(most: Limits, workers: int) -> Limits:
+    if workers == 1:
+        return most
+    of_all = {field.name: f"{field.name}_each" for field in fields(most) if hasattr(most, f"{field.name}_each")}
+    shares: dict[str, int] = {
+        name: max(getattr(most, each), getattr(most, name) // workers) for name, each in of_all.items()
+    }
+    return replace(most, **shares)
 
 
 def models() -> tuple[str, ...]:

@@ -4,13 +4,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rauq
 from pages.ui.host import hosting
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.queueing.queue import Queue, raise_if_stopped
 from pages.ui.host.store import store
+from pages.ui.serving.workers import this_worker
 from rauq.checkpoints.memory import give_back
 from rauq.labels import size
 
@@ -40,7 +41,8 @@ def model(
             loaded.model, loaded.choice = None, None
             give_back()
             if (found := loaded.alive.get(weights)) is None:
-                found = rauq.load_model(**asdict(weights), on_progress=on_progress, cancel=cancel)
+                options: dict[str, Any] = asdict(weights) | ({"mapped": True} if this_worker().of > 1 else {})
+                found = rauq.load_model(**options, on_progress=on_progress, cancel=cancel)
             loaded.model = loaded.alive[weights] = found
             loaded.choice = weights
         return loaded.model.with_kind(choice.kind)

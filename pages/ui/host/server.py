@@ -5,6 +5,7 @@ import asyncio
 import logging
 import math
 import os
+import signal
 import sys
 import time
 import traceback
@@ -28,6 +29,7 @@ from pages.ui.host.queueing import leaving
 from pages.ui.host.session_runs import clear_left, private_folder
 from pages.ui.host.store import store
 from pages.ui.serving.middleware import MIDDLEWARE
+from pages.ui.serving.workers import is_orphan, is_supervisor, supervise, this_worker
 from rauq.checkpoints.memory import give_back
 from rauq.layout import HOST_COMMAND
 
@@ -37,6 +39,7 @@ APP = Path(__file__).parents[3] / "app.py"
 LOOK_SECONDS = 30.0  # between two looks for sessions that have left
 NAMES = "RAUQ_NAMES"
 METRICS_TOKEN = "RAUQ_METRICS_TOKEN"  # not an option, which other users of the machine could read
+MOST_WORKERS = 64
 _STOP_SECONDS = 30.0  # that running answers have once the server is asked to stop
 _SHOWN_SECONDS = 1.0  # in which a page shows an answer that has ended
 _CLOSE_SECONDS = 5  # that connections have to close
@@ -47,8 +50,11 @@ def main() -> None:
     """Serve the app to others until it is stopped."""
     asked = _arguments()
     if asked.print_nginx:
-        sys.stdout.write(configuration(Site(name=asked.names.split(",")[0].strip(), port=asked.port)))
+        site = Site(name=asked.names.split(",")[0].strip(), port=asked.port, workers=asked.workers)
+        sys.stdout.write(configuration(site))
         return
+    if is_supervisor(asked.workers):
+        sys.exit(supervise(asked.workers))
     middleware = prepare(asked.names, proxy_header=asked.proxy_header, frames=asked.frames)
     store().logs_prompts = asked.log_prompts
     app = st.App(APP, middleware=middleware, lifespan=clearing, on_script_error=page_failed)
@@ -58,7 +64,7 @@ def main() -> None:
     settings = uvicorn.Config(
         app,
         host=asked.address,
-        port=asked.port,
+        port=asked.port + this_worker().number - 1,
         http=Connection,
         limit_concurrency=room_for_connections(),
         ws_max_size=LARGEST_MESSAGE,
@@ -89,6 +95,8 @@ class Server(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Look, ten times a second, whether the server is to end."""
         now = time.monotonic()
+        if is_orphan() and not store().jobs.stopping:
+            self.handle_exit(signal.SIGTERM, None)
         if store().jobs.jobs:
             self.shown_by = now + _SHOWN_SECONDS
         if store().jobs.stopping and now >= min(self.stop_by, self.shown_by):
@@ -124,11 +132,12 @@ def prepare(names: str, *, proxy_header: str = "", frames: str = "'none'") -> li
 
 
 def leave_a_core() -> None:
-    """Leave one core to the pages, unless the operator says how many threads a model has.
+    """Leave one core to the pages, and share the others, unless the operator says how many threads a model has.
 
     With a thread on every core, each step of an answer waits for the core that draws a page.
     """
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) - 1)))  # before torch is imported
+    threads = ((os.cpu_count() or 1) - 1) // this_worker().of
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, threads)))  # before torch is imported
 
 
 def set_options() -> None:
@@ -151,7 +160,14 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--address", default="127.0.0.1", help="address to listen on; 0.0.0.0 for all, if no proxy stands before it"
     )
-    parser.add_argument("--port", type=int, default=8501)
+    parser.add_argument("--port", type=int, default=8501, help="port to listen on; the first one of several workers")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="processes that serve the app, each on the next port, behind the nginx of --print-nginx; default 1",
+    )
     parser.add_argument(
         "--proxy-header", default="", help="header in which a trusted proxy names the visitor's address"
     )
@@ -170,6 +186,8 @@ def _arguments() -> argparse.Namespace:
     asked = parser.parse_args()
     if not all(name.strip() for name in asked.names.split(",")):
         parser.error(f"got the names {asked.names!r}; give at least one, such as rauq.example.org")
+    if not 1 <= asked.workers <= MOST_WORKERS:
+        parser.error(f"got {asked.workers} workers; give 1 to {MOST_WORKERS}")
     return asked
 
 

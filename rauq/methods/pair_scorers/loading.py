@@ -12,7 +12,7 @@ from huggingface_hub import constants, get_repo_discussions, try_to_load_from_ca
 from huggingface_hub.file_download import repo_folder_name
 
 from rauq.checkpoints.hub import require_safetensors, source_arguments
-from rauq.checkpoints.loading import context_length, find_device, memory_errors, unmapped
+from rauq.checkpoints.loading import context_length, find_device, memory_errors, reading
 from rauq.checkpoints.names import read_name
 from rauq.checkpoints.refusals.reasons import plain_errors
 from rauq.errors import MissingPackage, ModelNotFound, NonFiniteLogits, UnsupportedModel
@@ -156,7 +156,7 @@ def _refuse_other_architectures(name: str, names: Sequence[str]) -> None:
 
 
 def _model(source: str, where: dict[str, Any]) -> Any:  # noqa: ANN401 - models have no common type
-    with unmapped():
+    with reading():
         loaded: Any = AutoModelForSequenceClassification.from_pretrained(
             source, **where, dtype=torch.float32, use_safetensors=True, output_loading_info=True
         )

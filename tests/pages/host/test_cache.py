@@ -13,6 +13,7 @@ from pages.ui.host import models
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.request import Request
 from pages.ui.host.store import Loaded, store
+from pages.ui.serving import workers
 from rauq.errors import InvalidInput, OutOfMemory
 from tests.architectures import save_tiny
 from tests.pages.reading import started
@@ -170,6 +171,12 @@ def test_another_kind_is_a_view_of_the_weights_that_are_loaded(library):
     assert models.inspect_model(instruct) == Known(vars(instruct))
     assert models.model(FIRST) is model[0]
     assert library.calls == [("first", {"device": "auto", "dtype": "auto", "kind": None, "engine": None})]
+
+
+def test_several_workers_share_the_memory_of_the_weights(library, monkeypatch):
+    monkeypatch.setenv(workers._VARIABLE, "2/3")
+    models.model(FIRST)
+    assert library.calls[0][1]["mapped"]
 
 
 def test_views_of_a_model_share_its_weights_and_its_queue(tmp_path):

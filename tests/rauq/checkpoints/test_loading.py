@@ -109,3 +109,19 @@ def test_a_loaded_model_needs_its_folder_no_more(folder, change):
     change(folder)
     assert_close(lm.generate(PROMPT, max_new_tokens=6), before)
     assert all(map(np.array_equal, lm.model.parameters(), weights))
+
+
+def test_mapped_weights_are_the_same_and_those_of_the_file(folder):
+    lm, own = load_model(folder, mapped=True), load_model(folder)
+    assert all(map(torch.equal, lm.model.parameters(), own.model.parameters()))
+    assert_close(lm.generate(PROMPT, max_new_tokens=6), own.generate(PROMPT, max_new_tokens=6))
+    overwritten(folder)  # which is why it is not the default
+    assert all(parameter.isnan().all() for parameter in lm.model.parameters())
+    assert not any(parameter.isnan().any() for parameter in own.model.parameters())
+
+
+def test_mapped_weights_of_another_dtype_are_converted_into_memory(folder):
+    lm = load_model(folder, mapped=True, dtype="bfloat16")
+    before = lm.generate(PROMPT, max_new_tokens=6)
+    overwritten(folder)
+    assert_close(lm.generate(PROMPT, max_new_tokens=6), before)

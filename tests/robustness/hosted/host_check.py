@@ -3,70 +3,26 @@
 Attacks that nginx stops before the host sees them, and what has to pass: pages, sessions, uploads.
 """
 
+import os
 import re
-import shutil
+import signal
 import socket
-import ssl
-import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from http.client import HTTPSConnection
 from itertools import chain, cycle, islice
 
 import pytest
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from benchmarks.support.server import NAMES, hosting
+from benchmarks.support.server import HEALTH, hosting
 from pages.ui.host import hosting as rules
-from pages.ui.host.guarding.nginx import HEADER, Site, configuration
-
-NAME = NAMES.split(",")[0]
-PATIENCE = 60.0
-_MAIN = """
-worker_processes 1;
-daemon off;
-pid {folder}/nginx.pid;
-error_log {folder}/error.log;
-events {{ worker_connections 1024; }}
-http {{
-    access_log off;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
-    include {folder}/site.conf;
-}}
-"""
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-@contextmanager
-def nginx(folder, site):
-    key = ("-newkey", "rsa:2048", "-nodes", "-keyout", site.key, "-out", site.certificate)
-    subprocess.run(["openssl", "req", "-x509", *key, "-subj", f"/CN={site.name}", "-days", "2"], check=True)
-    (folder / "site.conf").write_text(configuration(site))
-    (folder / "nginx.conf").write_text(_MAIN.format(folder=folder))
-    command = [shutil.which("nginx") or "/usr/sbin/nginx", "-c", str(folder / "nginx.conf")]
-    subprocess.run([*command, "-t"], check=True)
-    with subprocess.Popen(command) as process:
-        try:
-            while True:
-                try:
-                    socket.create_connection(("127.0.0.1", site.tls_port), timeout=1).close()
-                    break
-                except ConnectionRefusedError:
-                    time.sleep(0.05)
-            yield
-        finally:
-            process.terminate()
+from pages.ui.host.guarding import places
+from pages.ui.host.guarding.nginx import HEADER
+from tests.robustness.hosted.proxy import NAME, PATIENCE, ask, nginx, trusting
+from tests.robustness.hosted.workers import worker_pids
 
 
 @pytest.fixture(scope="module")
@@ -77,28 +33,16 @@ def log(tmp_path_factory):
 @pytest.fixture(scope="module")
 def port(tmp_path_factory, log):
     folder = tmp_path_factory.mktemp("nginx")
-    with log.open("wb") as written, hosting("--proxy-header", HEADER, log=written) as server:
-        inner = int(server.address.rpartition(":")[2])
-        files = {"certificate": str(folder / "c.pem"), "key": str(folder / "k.pem")}
-        site = Site(name=NAME, port=inner, tls_port=free_port(), **files)
-        with nginx(folder, site):
-            yield site.tls_port
+    with (
+        log.open("wb") as written,
+        hosting("--proxy-header", HEADER, log=written) as server,
+        nginx(folder, port=port_of(server)) as outer,
+    ):
+        yield outer
 
 
-def trusting():
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # our own certificate
-    return context
-
-
-def ask(port, path="/", *, method="GET", host=NAME, headers=(), body=None):
-    connection = HTTPSConnection("127.0.0.1", port, timeout=PATIENCE, context=trusting())
-    try:
-        connection.request(method, path, body, {"Host": f"{host}:{port}", **dict(headers)})
-        answer = connection.getresponse()
-        return answer.status, answer.read()
-    finally:
-        connection.close()
+def port_of(server):
+    return int(server.address.rpartition(":")[2])
 
 
 def status(connection, port, path):
@@ -195,3 +139,78 @@ def test_many_requests_of_one_address_are_refused_and_later_answered(port):
     deadline = time.monotonic() + PATIENCE
     while ask(port, "/_stcore/health")[0] != 200:
         assert time.monotonic() < deadline
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory):
+    """A host of three workers, and the port of the nginx before it."""
+    folder = tmp_path_factory.mktemp("several")
+    with (
+        hosting("--proxy-header", HEADER, workers=3) as server,
+        nginx(folder, port=port_of(server), workers=3) as outer,
+    ):
+        yield server, outer
+
+
+def at(number):
+    return {"Cookie": f"{places.COOKIE}={number}"}
+
+
+def place_of(opened, sent):
+    """Which worker has taken a session: the one that it names, or the one that the browser had named."""
+    given = opened.response.headers.get("Set-Cookie", f"{places.COOKIE}={sent};")
+    return int(given.partition(";")[0].rpartition("=")[2])
+
+
+def is_closed(opened):
+    """Whether a session ends; what it sends before is read."""
+    try:
+        while True:
+            opened.recv(PATIENCE)
+    except ConnectionClosed:
+        return True
+
+
+def until_healthy(port):
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        with closing(socket.socket()) as tried:
+            if tried.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_class_is_spread_over_the_workers_and_each_pupil_stays(workers):
+    _, port = workers
+    given = [cookie for _ in range(30) for cookie in ask(port, headers={"Accept": "text/html"})[2]]
+    named = {cookie.partition(";")[0] for cookie in given if cookie.startswith(places.COOKIE)}
+    assert named == {f"{places.COOKIE}={number}" for number in (1, 2, 3)}
+    assert all("; secure" in cookie.lower() for cookie in given)
+    for number in (1, 2, 3):
+        with session(port, **at(number)) as opened:
+            assert place_of(opened, number) == number
+
+
+def test_a_browser_without_cookies_stays_where_its_address_leads(workers):
+    _, port = workers
+    places_found = set()
+    for _ in range(5):
+        with session(port) as opened:
+            places_found.add(place_of(opened, 0))
+    assert len(places_found) == 1
+    assert places_found <= {1, 2, 3}
+
+
+def test_a_killed_worker_leaves_its_browsers_to_the_next_and_comes_back(workers):
+    server, port = workers
+    with session(port, **at(1)) as untouched, session(port, **at(2)) as opened:
+        os.kill(worker_pids(server)[2], signal.SIGKILL)
+        assert is_closed(opened)
+        with session(port, **at(2)) as again:
+            assert place_of(again, 2) == 3  # and its cookie says so from now on
+        untouched.ping().wait(PATIENCE)
+    until_healthy(port_of(server) + 1)
+    with session(port, **at(2)) as back:
+        assert place_of(back, 2) == 2
+    assert ask(port, HEALTH)[0] == 200

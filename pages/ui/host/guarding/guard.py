@@ -10,7 +10,7 @@ import hmac
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ from streamlit.runtime import get_instance
 
 from pages.ui.host import hosting, metrics
 from pages.ui.host.first_pages import PAGES_AT_ONCE
-from pages.ui.host.guarding import owners
+from pages.ui.host.guarding import owners, places
 from pages.ui.host.guarding.rates import Opening, RateLimit, RateLimits, ServerTime, SessionTime
 from pages.ui.host.store import OWNER_HEADER, VISITOR_HEADER, store
 from rauq.errors import InvalidInput
@@ -178,7 +178,7 @@ class Guard:
     async def _request(self, scope: "Scope", receive: "Receive", send: "Send", *, visitor: str) -> None:
         headers = Headers(scope=scope)
         opens_page = scope["method"] == "GET" and "text/html" in headers.get("accept", "")
-        send = self._framed(send, gives_cookie=opens_page and not owners.has_cookie(headers))
+        send = self._framed(send, self._first_cookies(headers) if opens_page else [])
         if own := self._own_answer(scope, headers):
             await own(scope, receive, send)
         elif (found := _UPLOAD.search(scope["path"])) and scope["method"] in {"PUT", "POST"}:
@@ -233,7 +233,8 @@ class Guard:
                 await send({"type": "websocket.close", "code": 1008 if refused else 1013})
                 return
             opening = Opening(self._places, store().first_pages)
-            channel = _Channel(receive, send, SessionTime(self._time, visitor), opening)
+            place = places.own_cookie(Headers(scope=scope), in_frames=self._in_frames)
+            channel = _Channel(receive, send, SessionTime(self._time, visitor), opening, place)
             try:
                 with (
                     self._time.present(visitor),
@@ -278,12 +279,20 @@ class Guard:
 
         return counted
 
-    def _framed(self, send: "Send", *, gives_cookie: bool) -> "Send":
+    def _first_cookies(self, headers: Headers) -> list[str]:
+        """Return the cookies that a browser gets with its first page."""
+        owner = None if owners.has_cookie(headers) else owners.new_cookie(in_frames=self._in_frames)
+        return [cookie for cookie in (owner, places.first_cookie(headers, in_frames=self._in_frames)) if cookie]
+
+    @property
+    def _in_frames(self) -> bool:
+        return self.rules.frames != "'none'"
+
+    def _framed(self, send: "Send", cookies: Sequence[str]) -> "Send":
         async def framed(message: "Message") -> None:
             if message["type"] == "http.response.start":
                 self._secure(message)
-                if gives_cookie:  # also with 304, which a browser gets that has the page already
-                    cookie = owners.new_cookie(in_frames=self.rules.frames != "'none'")
+                for cookie in cookies:  # also with 304, which a browser gets that has the page already
                     MutableHeaders(scope=message).append("Set-Cookie", cookie)
             await send(message)
 
@@ -305,6 +314,7 @@ class _Channel:
     send: "Send"
     time: SessionTime
     opening: Opening
+    place: str | None  # the cookie that the browser gets with the connection
     limit: RateLimit = field(default_factory=lambda: RateLimit(rate=_RATE, at_once=_BURST))
 
     async def next(self) -> "Message":
@@ -325,6 +335,8 @@ class _Channel:
         """Send a message to the browser."""
         if message["type"] == "websocket.send" and len(message["bytes"]) < _SHORT:
             self._listen(ForwardMsg.FromString(message["bytes"]))
+        elif message["type"] == "websocket.accept" and self.place:
+            message["headers"] = [*message.get("headers", ()), (b"set-cookie", self.place.encode())]
         await self.send(message)
 
     def _listen(self, message: ForwardMsg) -> None:

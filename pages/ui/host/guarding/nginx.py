@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from string import Template
 
 from pages.ui.host import hosting
+from pages.ui.host.guarding import places
 from rauq.errors import InvalidInput
 
 HEADER = "X-Real-IP"  # nginx writes it itself, whatever the visitor sends
@@ -18,7 +19,7 @@ _REQUESTS = 30  # a second, of an address, without the files of the app
 _AT_ONCE = 300
 
 _TEMPLATE = Template("""\
-# nginx 1.22 or later, before: rauq host --names $name --port $port --proxy-header $header
+# nginx 1.22 or later, before: rauq host --names $name --port $port --proxy-header $header$option
 # Put it into /etc/nginx/conf.d/ and give the certificate.
 
 limit_conn_zone $$binary_remote_addr zone=rauq_connections:10m;
@@ -28,7 +29,7 @@ map $$http_upgrade $$rauq_connection {
     default upgrade;
     "" "";
 }
-
+$workers
 server {
     listen $tls_port ssl default_server;
     server_name _;
@@ -65,13 +66,13 @@ server {
     proxy_read_timeout 1h;
 
     location / {
-        proxy_pass http://127.0.0.1:$port;
+        proxy_pass http://$host;
         limit_conn rauq_connections $connections;
         limit_req zone=rauq_requests burst=$at_once nodelay;
     }
 
     location ^~ /static/ {  # files of the app: a class loads them at once
-        proxy_pass http://127.0.0.1:$port;
+        proxy_pass http://$host;
         limit_conn rauq_connections $class_connections;
     }
 
@@ -82,12 +83,37 @@ server {
 """)
 
 
+# A browser stays at the worker that its cookie names. Where that one has ended, all its requests go to the next, which
+# then names itself. A browser without cookies stays where its address leads.
+_WORKERS = Template("""
+map $$cookie_$cookie $$rauq_worker {
+    default rauq_any;
+$named
+}
+
+upstream rauq_any {
+    hash $$remote_addr consistent;
+$servers
+}
+""")
+_WORKER = Template("""
+upstream rauq_$number {
+    server 127.0.0.1:$port max_fails=0;
+    server 127.0.0.1:$next backup;
+}
+""")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """A host behind nginx: its name, where it listens, and where nginx does, with the files of a certificate."""
+    """A host behind nginx: its name, where it listens, and where nginx does, with the files of a certificate.
+
+    `workers`: how many processes it has, each on the port after that of the one before.
+    """
 
     name: str
     port: int = 8501
+    workers: int = 1
     tls_port: int = 443
     certificate: str = ""
     key: str = ""
@@ -106,6 +132,9 @@ def configuration(site: Site) -> str:
     return _TEMPLATE.substitute(
         name=site.name,
         port=site.port,
+        option=f" --workers {site.workers}" if site.workers > 1 else "",
+        workers=_workers(site) if site.workers > 1 else "",
+        host="$rauq_worker" if site.workers > 1 else f"127.0.0.1:{site.port}",
         tls_port=site.tls_port,
         certificate=site.certificate or f"{folder}/fullchain.pem",
         key=site.key or f"{folder}/privkey.pem",
@@ -117,3 +146,21 @@ def configuration(site: Site) -> str:
         upload=most.uploads_each,
         patience=20,
     )
+
+
+def _workers(site: Site) -> str:
+    numbers = range(1, site.workers + 1)
+    any_of_them = _WORKERS.substitute(
+        cookie=places.COOKIE,
+        named="\n".join(f"    {number} rauq_{number};" for number in numbers),
+        servers="\n".join(f"    server 127.0.0.1:{_port(site, number)};" for number in numbers),
+    )
+    each = [
+        _WORKER.substitute(number=number, port=_port(site, number), next=_port(site, number % site.workers + 1))
+        for number in numbers
+    ]
+    return "".join([any_of_them, *each])
+
+
+def _port(site: Site, number: int) -> int:
+    return site.port + number - 1

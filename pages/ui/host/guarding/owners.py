@@ -31,9 +31,14 @@ def owner_of(headers: Headers, visitor: str) -> str:
 
 
 def new_cookie(*, in_frames: bool) -> str:
-    """Return the header that gives a browser its cookie; in a frame of another site it is sent over TLS alone."""
+    """Return the header that gives a browser its cookie."""
+    return f"{COOKIE}={secrets.token_urlsafe(16)}; {attributes(in_frames=in_frames)}"
+
+
+def attributes(*, in_frames: bool) -> str:
+    """Return how a browser keeps and sends a cookie of the host; in a frame of another site over TLS alone."""
     sent = "SameSite=None; Secure; Partitioned" if in_frames else "SameSite=Lax"
-    return f"{COOKIE}={secrets.token_urlsafe(16)}; Path=/; Max-Age={_SECONDS}; HttpOnly; {sent}"
+    return f"Path=/; Max-Age={_SECONDS}; HttpOnly; {sent}"
 
 
 def owns(owner: str, session: str) -> bool:

@@ -44,3 +44,21 @@ def test_the_command_prints_it_and_ends():
     command = [sys.executable, "-m", HOST, "--names", "rauq.example.org,b.example", "--port", "9000", "--print-nginx"]
     found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert found == configuration(Site(name="rauq.example.org", port=9000))
+
+
+def test_several_workers_have_a_place_each_and_one_that_takes_over():
+    text = configuration(Site(name="rauq.example.org", port=9001, workers=3))
+    assert text.count("{") == text.count("}")
+    assert text.count("proxy_pass http://$rauq_worker;") == 2
+    assert re.findall(r"^    (\S+) (rauq_\w+);$", text, re.MULTILINE)[:4] == [
+        ("default", "rauq_any"),
+        *((str(number), f"rauq_{number}") for number in (1, 2, 3)),
+    ]
+    servers = {
+        name: re.findall(r"server 127.0.0.1:(\d+)", inside)
+        for name, inside in re.findall(r"upstream (\w+) \{([^}]*)\}", text)
+    }
+    assert servers.pop("rauq_any") == ["9001", "9002", "9003"]
+    assert servers == {"rauq_1": ["9001", "9002"], "rauq_2": ["9002", "9003"], "rauq_3": ["9003", "9001"]}
+    assert "--workers 3" in text.splitlines()[0]
+    assert "upstream" not in configuration(Site(name="rauq.example.org"))

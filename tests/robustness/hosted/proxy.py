@@ -1,0 +1,114 @@
+"""The real nginx before a host, with the configuration that the host prints, and what reaches the host through it."""
+
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.client import HTTPSConnection
+from pathlib import Path
+
+from benchmarks.support.server import NAMES, free_port
+from pages.ui.host.guarding.nginx import Site, configuration
+from rauq.errors import InvalidInput
+from tests.robustness.client import NO_HEADERS
+
+NAME = NAMES.split(",")[0]
+PATIENCE = 60.0  # seconds
+_PAUSE = 0.05
+_MAIN = """
+worker_processes 1;
+daemon off;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{ worker_connections 1024; }}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    include {folder}/site.conf;
+}}
+"""
+
+
+@contextmanager
+def nginx(folder: Path, *, port: int, workers: int = 1) -> Iterator[int]:
+    """The port of an nginx before a host on another one.
+
+    Raises:
+        InvalidInput: nginx is not on this machine.
+    """
+    site = Site(
+        name=NAME,
+        port=port,
+        workers=workers,
+        tls_port=free_port(),
+        certificate=str(folder / "c.pem"),
+        key=str(folder / "k.pem"),
+    )
+    _prepare(folder, site)
+    with subprocess.Popen(_command(folder)) as process:
+        try:
+            _wait_for(site.tls_port)
+            yield site.tls_port
+        finally:
+            process.terminate()
+
+
+def _prepare(folder: Path, site: Site) -> None:
+    openssl = shutil.which("openssl") or "openssl"
+    key = ("-newkey", "rsa:2048", "-nodes", "-keyout", site.key, "-out", site.certificate)
+    subprocess.run([openssl, "req", "-x509", *key, "-subj", f"/CN={site.name}", "-days", "2"], check=True)
+    (folder / "site.conf").write_text(configuration(site), encoding="utf-8")
+    (folder / "nginx.conf").write_text(_MAIN.format(folder=folder), encoding="utf-8")
+    subprocess.run([*_command(folder), "-t"], check=True)
+
+
+def _command(folder: Path) -> list[str]:
+    path = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
+    if path is None:
+        message = "No nginx was found; `make host-check` installs it."
+        raise InvalidInput(message)
+    return [path, "-c", str(folder / "nginx.conf")]
+
+
+def _wait_for(port: int) -> None:
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except ConnectionRefusedError:
+            time.sleep(_PAUSE)
+        else:
+            return
+
+
+def trusting() -> ssl.SSLContext:
+    """TLS that accepts our own certificate."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+def ask(
+    port: int,
+    path: str = "/",
+    *,
+    method: str = "GET",
+    host: str = NAME,
+    headers: Mapping[str, str] = NO_HEADERS,
+    body: bytes | None = None,
+    source: str = "127.0.0.1",
+) -> tuple[int, bytes, list[str]]:
+    """The status of an answer, its body, and the cookies that come with it; `source`: the visitor's address."""
+    connection = HTTPSConnection("127.0.0.1", port, timeout=PATIENCE, context=trusting(), source_address=(source, 0))
+    try:
+        connection.request(method, path, body, {"Host": f"{host}:{port}", **headers})
+        answer = connection.getresponse()
+        return answer.status, answer.read(), answer.headers.get_all("Set-Cookie") or []
+    finally:
+        connection.close()
