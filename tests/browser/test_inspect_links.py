@@ -230,6 +230,21 @@ def expect_thinking_folds(page, *, start, stop, last):
     expect(page).not_to_have_url(re.compile("token="))
 
 
+def test_a_tab_knows_what_to_ask_where_its_answer_is_gone(page, server):
+    ask(page, server)
+    name = re.search(r"kept=([\w-]+)", page.url)[1]
+    page.wait_for_function("sessionStorage.getItem('rauq-requests')")
+    kept = page.evaluate("JSON.parse(sessionStorage.getItem('rauq-requests'))")
+    assert [(answer, asked["prompt"]) for answer, asked in kept] == [(name, PROMPT)]
+    gone = [["other", {"prompt": "Who?"}], ["gone", kept[0][1]]]
+    page.evaluate("(kept) => sessionStorage.setItem('rauq-requests', JSON.stringify(kept))", gone)
+    page.goto(f"{server}/inspect?kept=gone")
+    expect(page.get_by_label("Prompt")).to_have_value(PROMPT)
+    expect(page.get_by_text("The form above has its prompt again")).to_be_visible()
+    page.get_by_role("button", name="Generate").click()
+    expect(answered(page, "Gliwice")).to_be_visible()
+
+
 def test_a_trace_of_attributions_says_so_in_every_view(page, server, tmp_path):
     lig = as_lig(find_recorded("unknown-place").trace(), layers=(4, 5, 6))
     lig.save(tmp_path / "lig.safetensors")

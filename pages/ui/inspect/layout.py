@@ -45,6 +45,7 @@ from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import printable, show_error
 from pages.ui.shared.measure import scored as measured
 from pages.ui.shared.model_form import chosen_model, model_details
+from pages.ui.shared.sent import own_request
 from pages.ui.shared.url_state import ASKS, EXAMPLE, FROM, KEPT, NUMBER, OF_RUN, PROMPT, RUN, SAID, Asked
 from rauq.checkpoints.kinds import find_preset
 from rauq.checkpoints.named import find_named
@@ -90,10 +91,18 @@ def inspect_page() -> None:
     with bar:
         count = _bar(opened, request, live=live_job)
     own_job.remember()
+    _remember(opened)
     state.show_notices()
     url_state.remember(PAGE)
     with count:
         _finish(opened, request, refusal, live=live_job is not None)
+
+
+def _remember(opened: _Opened) -> None:
+    """Let the browser keep what leads to this answer again; a recorded one, and one of a run, need nothing."""
+    name = st.query_params.get(KEPT)
+    if opened.view and opened.shown and opened.shown.name == f"{KEPT}:{name}":
+        own_request.keep(name or "", url_state.asking(opened.shown.whole or opened.shown.trace))
 
 
 def _opened(*, live: bool) -> _Opened:
@@ -281,13 +290,28 @@ def empty_state() -> None:
 def answer_gone() -> None:
     """Say that the answer of the address is gone, and how to make it again; the address keeps its name."""
     st.title("This answer is no longer in memory", anchor=False)
-    st.write(
-        "The app keeps answers in memory, until it restarts or newer answers need the room. The address above holds "
-        "the name of the answer, not its prompt. To see the answer again, use the link of *Export*, *Copy link*, "
-        "which holds the prompt; open its saved trace under *More*; or type the prompt above and generate it again."
-    )
+    st.write(_how_again())
     if recordings := state.recordings():
         st.button("Show a recorded answer", key="leave_gone", on_click=state.open_recorded, args=(recordings[0],))
+    own_request.ask(st.query_params[KEPT], on_told=_refill)
+
+
+def _how_again() -> str:
+    request = form.current_request()
+    why = "The app keeps answers in memory, until it restarts or newer answers need the room. "
+    if request.prompt:
+        return f"{why}The form above has its prompt again; press *{task_name(request)}*."
+    return (
+        f"{why}The address above holds the name of the answer, not its prompt. To see the answer again, use the link "
+        "of *Export*, *Copy link*, which holds the prompt; open its saved trace under *More*; or type the prompt above "
+        "and generate it again."
+    )
+
+
+def _refill() -> None:
+    """Fill the form with what this tab has kept for the answer that is gone."""
+    if (asked := own_request.told()) is not None:
+        form.fill(asked)
 
 
 def linked_request(asked: Asked, request: Request, *, is_new: bool) -> None:

@@ -14,6 +14,7 @@ from pages.ui.inspect.linked_views.reported import AtToken, Corrected, Judged, O
 from pages.ui.lesson.place import Move
 from pages.ui.shared.selection import Selected
 from pages.ui.shared.sent import events
+from pages.ui.shared.sent.own_request import Told
 
 OF = {"answer": "kept:a"}
 # Every event of every component: its kind, and what a browser reports.
@@ -34,6 +35,7 @@ EVENTS = {
     "place": (Move, {"step": 2, "guesses": [1, 0], "turn": 3}),
     "closed": (str, "export"),
     "key": (str, "abc"),
+    "told": (Told, {"asked": {"prompt": "Who?"}}),
 }
 HUGE, DEEP = 10**400, json.loads("[" * 900 + "]" * 900)
 FOREIGN = [3.5, float("nan"), float("-inf"), HUGE, True, [], {}, [None], DEEP, {"answer": None}, "\0 foreign" * 99]
@@ -64,7 +66,8 @@ def test_any_other_value_is_ignored_with_one_line(name, caplog):
         others += [{key: one for key, one in value.items() if key != gone} for gone in value]
         others += [value | {key: bad} for key in value for bad in (3.5, float("nan"), HUGE, {}, [None], "\0")]
         others += [value | {"more": 1}]
-        others = [one for one in others if one != value and one != OF | {"answer": "\0"}]
+        asks_nothing = {"asked": {}}
+        others = [one for one in others if one not in (value, OF | {"answer": "\0"}, asks_nothing)]
     for other in others:
         caplog.clear()
         found = reported(other, kind)
