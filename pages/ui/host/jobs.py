@@ -36,7 +36,7 @@ _ALONE = 0.05  # seconds between two polls of the only job, while its answer gro
 _WAITING_POLLS, _GROWING_POLLS = 4.0, 10.0  # a second, of all jobs
 _PROGRESS_SECONDS, _PROGRESS_SHARE = 0.03, 0.1  # how often an answer is looked at, and the most that this may slow it
 _LEFT = "This page was disconnected while others waited, so its answer was stopped. Ask again."
-_MOST_TOGETHER = 8  # answers that a host generates in one batch
+MOST_TOGETHER = 8  # answers that a host generates in one batch
 _MOST_SHARED = 1_000  # characters of a prompt that is answered with others: all are padded to the longest
 
 
@@ -175,15 +175,15 @@ def stage(job: Job) -> str:
     if math.isnan(job.stated):
         job.stated = time.monotonic() - job.created + seconds
     about = "" if math.isnan(seconds) else f", about {max(1, round(seconds))} s"
-    return f"Waiting: {_answers(before)} before yours{about}"
+    return f"Waiting for {_answers(before)}{about}"
 
 
 def _seconds_until(job: Job, queue: "Queue", line: "Sequence[Place]") -> float:
-    return seconds_until(job, queue, line, most=_MOST_TOGETHER, pages=store().first_pages.seconds)
+    return seconds_until(job, queue, line, most=MOST_TOGETHER, pages=store().first_pages.seconds)
 
 
 def _answers(before: int) -> str:
-    return f"{before} waiting and the running one are" if before else "the running answer is"
+    return f"{before + 1} other answers" if before else "the running answer"
 
 
 def refused(request: Request, error: RauqError) -> Job:
@@ -260,7 +260,7 @@ def _answer(job: Job) -> None:
             job.trace = lm.read(request.conversation, request.answer, template_options=options, end=end, **extras)
         elif _can_share(lm, request):
             fits = partial(_can_join, lm, _common(request))
-            with models.queue(lm).taking_along(fits, _MOST_TOGETHER - 1) as places:
+            with models.queue(lm).taking_along(fits, MOST_TOGETHER - 1) as places:
                 _generate_together(lm, [job, *(place.work for place in places)]) if places else _generate(lm, job)
         else:
             _generate(lm, job)

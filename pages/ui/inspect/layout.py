@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.host import hosting
-from pages.ui.host.jobs import Job, poll_seconds, stage
+from pages.ui.host.jobs import MOST_TOGETHER, Job, poll_seconds, stage
 from pages.ui.host.request import Request
 from pages.ui.host.store import store
 from pages.ui.inspect import form, own_job
@@ -341,9 +341,22 @@ def _show_partial(job: Job, *, waiting: bool) -> None:
     so_far = job.so_far  # read first: a job that has ended has none any more
     if not job.live or job.waiting != waiting:
         st.rerun()
+    if waiting and hosting.is_hosted():
+        _show_wait(job)
+        return
     source = running(printable(job.request.model.name))
     words_so_far = Words(source=source, headline=f"{stage(job)}, {source}", detail=_counted(job))
     live_views(so_far, _score_so_far(so_far), words_so_far)
+
+
+def _show_wait(job: Job) -> None:
+    """Say what comes first, what happens then, and what can be read until then."""
+    st.subheader(stage(job), anchor=False)
+    st.caption(
+        f"Visitors take turns at the model, up to {MOST_TOGETHER} in one turn. Your answer appears here, even if you "
+        "read another page first."
+    )
+    st.page_link("pages/learn.py", label="How RAUQ finds a hallucination", icon=":material/school:")
 
 
 def _counted(job: Job) -> str:

@@ -78,7 +78,7 @@ def test_a_stated_wait_counts_the_first_pages_that_are_still_to_be_drawn(first_p
     monkeypatch.setattr(models, "queue", lambda lm: lm)
 
     def stated():
-        return int(re.search(r"the running answer is before yours, about (\d+) s", jobs.stage(job))[1])
+        return int(re.search(r"Waiting for the running answer, about (\d+) s", jobs.stage(job))[1])
 
     before = stated()
     first_pages.coming = 100

@@ -141,3 +141,16 @@ def test_a_tab_that_is_loaded_again_on_another_page_is_still_there_for_its_job(k
         job_key._stay()
         assert job.sessions == ({"before", "again"} if found == key else {"before"})
     job.done.set()
+
+
+@pytest.mark.usefixtures("host")
+def test_on_a_host_a_visitor_who_waits_is_told_what_comes_first_and_what_to_read():
+    job = Job(REQUESTS["a prompt"])
+    job.stage = "Waiting for 9 other answers, about 20 s"
+    page = open_page("inspect", state={state.JOB: job})
+    assert [one.value for one in page.subheader] == [job.stage]
+    assert any("take turns at the model, up to 8" in one.value for one in page.caption)
+    assert any(link.proto.page == "learn" for link in page.get("page_link"))
+    assert "stop" in button_keys(page)
+    assert not page.exception
+    job.done.set()
