@@ -20,34 +20,45 @@ from rauq.labels import listed, number
 TOKENS = {"all": "the whole answer", "fact": "the tokens that carry the fact", "other": "the other tokens"}
 
 
-def best_and_worst_caption(shown: BestAndWorst, layer: int, *, tokens: str = "all") -> str:
+def best_and_worst_caption(shown: BestAndWorst, *, tokens: str = "all") -> str:
     """Which rows of figure 2 are shown and which head is framed."""
     if shown.head is None:
         return joined(f"No answers to show: {shown.reason}.", left_out(shown.excluded))
+    return f"Mean attention over {TOKENS[tokens]}. Ringed: each answer's selected head. Framed: head {shown.head}."
+
+
+def best_and_worst_about(shown: BestAndWorst, layer: int) -> str:
+    """What the rows of figure 2 are, and which answers it leaves out."""
+    if shown.head is None:
+        return ""
     return joined(
-        f"Mean attention to the previous token over {TOKENS[tokens]}, layer {layer}: the {shown.k} answers of highest "
-        f"quality, and the {shown.k} of lowest. Ringed: the selected head of each answer. Framed: head {shown.head}, "
-        "the highest mean over these rows.",
+        f"Attention of layer {layer} to the previous token, in the {shown.k} answers of highest quality and the "
+        f"{shown.k} of lowest. Head {shown.head} has the highest mean over these rows.",
         "Ties in quality are broken by a seeded draw." if shown.drawn else "",
         f"Fewer rows than requested: {shown.reason}." if shown.reason else "",
         left_out(shown.excluded),
     )
 
 
-def gap_caption(gaps: HeadGaps, column: int, thresholds: Thresholds, *, tokens: str = "all") -> str:
+def gap_caption(*, tokens: str = "all") -> str:
+    """How to read the boxes of figure 3a, and over which tokens, where these are not all."""
+    over = "" if tokens == "all" else f"Mean attention over {TOKENS[tokens]}."
+    return joined(over, "Boxes: quartiles; dashed: mean.")
+
+
+def gap_about(gaps: HeadGaps, column: int, thresholds: Thresholds) -> str:
     """What one layer of figure 3a shows, and the number of answers."""
-    return joined(
-        f"Mean attention over {TOKENS[tokens]}. Boxes: interquartile range and median; dashed: mean.",
-        sides_sentence(gaps.picked, column, thresholds),
-    )
+    return joined("Points: the mean attention of an answer.", sides_sentence(gaps.picked, column, thresholds))
 
 
-def layers_caption(layer: int) -> str:
-    """What the differences over all layers are, and that they are many."""
-    return (
-        f"Correct minus incorrect in every layer, with 95 % intervals; shaded: layer {layer}. These are multiple "
-        "comparisons: about 1 in 20 intervals excludes zero by chance."
-    )
+def layers_caption() -> str:
+    """What an interval is, where there are many."""
+    return "95 % intervals; by chance, 1 in 20 excludes zero."
+
+
+def layers_about(layer: int) -> str:
+    """What a difference is, which layer is marked, and why an interval alone says little."""
+    return f"Correct minus incorrect. Shaded: layer {layer}. These are multiple comparisons."
 
 
 def grid_caption() -> str:
@@ -71,13 +82,22 @@ def sides_sentence(gaps: Gaps, column: int, thresholds: Thresholds) -> str:
     )
 
 
-def bins_caption(bins: QualityBins, correlations: Correlations) -> str:
-    """The correlations and the bins of figure 3b."""
+def bins_caption(bins: QualityBins) -> str:
+    """The bins of figure 3b."""
     if bins.reason:
         return f"Nothing to show: {bins.reason}."
+    return (
+        f"{len(bins.rows):,} answers in {len(bins.count)} bins of about equal size: mean quality with 95 % interval by "
+        "question."
+    )
+
+
+def bins_about(bins: QualityBins, correlations: Correlations) -> str:
+    """The correlations of figure 3b, where a bin has no interval, and what the groups may do."""
+    if bins.reason:
+        return ""
     return joined(
-        f"{len(bins.rows):,} answers in {len(bins.count)} bins of about equal size: mean quality with 95 % "
-        "interval by question; none where all answers of a bin have the same quality, or all but one.",
+        "There is no interval where all answers of a bin have the same quality, or all but one.",
         f"Spearman {in_words(correlations.spearman)}, Pearson {in_words(correlations.pearson)}.",
         left_out(bins.excluded),
         "Groups differ in both, so a correlation over all groups may only reflect differences between groups.",
@@ -86,16 +106,20 @@ def bins_caption(bins: QualityBins, correlations: Correlations) -> str:
 
 def score_bins_caption(scores: str = "uncertainty") -> str:
     """What quality by score shows; `scores` names what the scores are."""
-    return f"Each answer by its {scores}, higher is less confident, and the mean quality in tenths of the answers."
+    return f"The quality of each answer by its {scores}, and the mean in tenths of the answers."
 
 
 def selected_heads_caption(picked: SelectedHeads) -> str:
-    """Which answers a share refers to, and what a dark cell means."""
+    """Which answers a share refers to."""
     most = int(picked.counts.max(initial=0))
+    return f"Share of the {most:,} answers in which a head has the highest mean of its layer."
+
+
+def selected_heads_about() -> str:
+    """What a dark cell means, and what selection does not."""
     return (
-        f"Share of the {most:,} answers with at least two tokens in which a head has the highest mean of its layer. "
-        "RAUQ selects heads for each answer separately; one dark cell in a row: nearly all answers select the same "
-        "head. Selection does not imply that a head is informative."
+        "Of answers with at least two tokens. RAUQ selects heads for each answer separately; one dark cell in a row: "
+        "nearly all answers select the same head. Selection does not imply that a head is informative."
     )
 
 
@@ -123,14 +147,23 @@ def agreement_caption(agreement: Agreement) -> str:
     )
 
 
-def calibration_caption(calibration: Calibration, correct_above: float) -> str:
+def calibration_caption(calibration: Calibration) -> str:
     """Which answers the share of correct ones refers to, and that it is not a probability."""
     if calibration.reason:
         return f"Undefined: {calibration.reason}."
+    return (
+        f"Share of correct answers at each score, with 95 % intervals; n = {calibration.n:,}. It is for ranking, and "
+        "not a probability."
+    )
+
+
+def calibration_about(calibration: Calibration, correct_above: float) -> str:
+    """What the curve is, why it is no probability, and which answers it leaves out."""
+    if calibration.reason:
+        return ""
     return joined(
-        f"Share of correct answers (quality above {correct_above:g}) at each score: a smooth curve with 95 % "
-        f"intervals, too narrow at a sudden step; n = {calibration.n:,}. For ranking, not a probability: other "
-        "prompts have other shares.",
+        f"Correct: quality above {correct_above:g}. The curve is smooth, so its intervals are too narrow at a sudden "
+        "step. Other prompts have other shares.",
         left_out(calibration.excluded, missing="score"),
     )
 
@@ -240,12 +273,16 @@ def about_distances(enough: Enough, layer: int) -> str:
 
 
 def distances_caption(enough: Enough) -> str:
-    """What figure 3c shows, what the paper found, and which distances are hidden."""
+    """What figure 3c shows, and which distances are hidden."""
     return joined(
-        "Correct minus incorrect, with 95 % intervals, for the head selected by previous-token attention. In "
-        "the paper, answers differ at the first two preceding tokens, hardly beyond.",
+        "Correct minus incorrect, with 95 % intervals, for the head selected by previous-token attention.",
         hidden_distances(enough),
     )
+
+
+def distances_about() -> str:
+    """What the paper found."""
+    return "In the paper, answers differ at the first two preceding tokens, hardly beyond."
 
 
 def hidden_distances(enough: Enough) -> str:

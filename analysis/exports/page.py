@@ -60,7 +60,7 @@ def write_text(path: Path, text: str) -> None:
 def write_table(table: Table, folder: Path, *, marks: np.ndarray | None = None) -> None:
     """CSV and LaTeX; with `marks` (rows, columns), which are of every column, LaTeX has all of them."""
     shown = table.shown if marks is None else table.frame
-    latex = latex_table(shown, caption=f"{table.heading}. {table.caption}", label=table.name, marks=marks)
+    latex = latex_table(shown, caption=f"{table.heading}. {table.words}", label=table.name, marks=marks)
     write_text(folder / f"{table.name}.csv", csv_table(table.frame))
     write_text(folder / f"{table.name}.tex", latex)
 

@@ -142,7 +142,8 @@ class Table(NamedTuple):
     """A table and its words; `name` is that of its files. Pages and LaTeX show the first `rows` rows.
 
     `place`: whether the page shows it at once or in a section that is closed at first, or only saves it. `cells` are
-    shown instead of the table itself, where they are given.
+    shown instead of the table itself, where they are given. `about`: what else there is to know, which a page shows
+    when it is asked for.
     """
 
     name: str
@@ -152,6 +153,12 @@ class Table(NamedTuple):
     rows: int | None = None
     place: Literal["open", "folded", "file"] = "open"
     cells: pd.DataFrame | None = None
+    about: str = ""
+
+    @property
+    def words(self) -> str:
+        """Its caption, and what else there is to know."""
+        return f"{self.caption} {self.about}".strip()
 
     @property
     def shown(self) -> pd.DataFrame:

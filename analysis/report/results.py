@@ -53,7 +53,7 @@ class Reported(Generic[C, R]):
         """Its figures on a light page; the caption of the first begins with the sentences of the view."""
         said = joined(self.view.words(self.seen), self.view.notes(self.seen))
         return tuple(
-            Drawing(one.name.replace("_", "-"), one.heading, joined(before, one.caption), one.draw())
+            Drawing(one.name.replace("_", "-"), one.heading, joined(before, one.caption, one.about), one.draw())
             for one, before in zip(self.view.pictures(self.seen), chain((said,), repeat("")), strict=False)
         )
 

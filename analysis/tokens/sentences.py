@@ -116,11 +116,17 @@ def place_sentence(detection: Detection) -> str:
 
 
 def detection_caption(detection: Detection) -> str:
-    """What is drawn, how to read it, and what the three panels compare."""
+    """What is drawn, and how to read it."""
     return (
-        "How well each signal ranks tokens; 0.5 is chance, bars are 95 % intervals by question. Left: mean over "
-        "incorrect answers. Middle, the control: correct facts. Right: first tokens of wrong vs correct facts, at one "
-        f"position within one group. {_counts(detection)}"
+        f"How well each signal ranks tokens; 0.5 is chance, bars are 95 % intervals by question. {_counts(detection)}"
+    )
+
+
+def detection_about() -> str:
+    """What the three panels compare."""
+    return (
+        "Left: mean over incorrect answers. Middle, the control: correct facts. Right: first tokens of wrong vs "
+        "correct facts, at one position within one group."
     )
 
 

@@ -16,10 +16,13 @@ from analysis.views.view import Picture, Seen, View
 from rauq.labels import listed, number
 
 _HOW = (
+    "Share of incorrect answers that a score would stop, at each share of correct ones that it may stop. Band: 95 % "
+    "interval of RAUQ. Dotted: stopping at random."
+)
+_RULE = (
     "An answer is stopped after the first token, other than its last, at which the score exceeds a threshold. "
-    "False-alarm rate: the share of correct answers that may be stopped. Thresholds are learned on the correct answers "
-    "to half of the questions and applied to the other half; means over random halves. Band: 95 % interval by question "
-    "of RAUQ. Dotted: stopping at random. The control stops every answer after a fixed number of tokens."
+    "Thresholds are learned on the correct answers to half of the questions and applied to the other half; means over "
+    "random halves. Intervals are by question. The control stops every answer after a fixed number of tokens."
 )
 _RATE = f"{100 * STATED:.0f} %"
 _SIMPLER = tuple(name for name in COMPARED if name != RAUQ)
@@ -92,7 +95,7 @@ def _percent(found: AlarmCurves, name: OnlineScore) -> str:
 
 def _pictures(seen: Seen[Choices, AlarmCurves]) -> tuple[Picture, ...]:
     alt = "Share of incorrect answers that are stopped, by false-alarm rate"
-    return (Picture("alarms", "Alarms", alt, _HOW, partial(alarm_lines, seen.result)),)
+    return (Picture("alarms", "Alarms", alt, _HOW, partial(alarm_lines, seen.result), about=_RULE),)
 
 
 def _tables(seen: Seen[Choices, AlarmCurves]) -> tuple[Table, ...]:

@@ -51,9 +51,10 @@ def _best_pictures(seen: Seen[Choices, BestAndWorst]) -> tuple[Picture, ...]:
             "best_and_worst",
             f"Best and worst answers, layer {seen.choices.layer}",
             "Heat map: best and worst answers by head of a layer",
-            sentences.best_and_worst_caption(seen.result, seen.choices.layer, tokens=seen.choices.tokens),
+            sentences.best_and_worst_caption(seen.result, tokens=seen.choices.tokens),
             partial(best_and_worst_map, seen.result, texts),
             click="answer",
+            about=sentences.best_and_worst_about(seen.result, seen.choices.layer),
         ),
     )
 
@@ -94,19 +95,21 @@ def _gap_pictures(seen: Seen[Choices, HeadGaps]) -> tuple[Picture, ...]:
             "correct_against_incorrect",
             f"Correct vs incorrect answers, layer {layer}",
             "Attention of correct and of incorrect answers",
-            sentences.gap_caption(gaps, column, seen.answers.thresholds, tokens=seen.choices.tokens),
+            sentences.gap_caption(tokens=seen.choices.tokens),
             partial(gap_distributions, gaps, column),
             click="answer",
             share=1 / 2,
+            about=sentences.gap_about(gaps, column, seen.answers.thresholds),
         ),
         Picture(
             "difference_by_layer",
             "Correct minus incorrect, all layers",
             "Difference between correct and incorrect answers in each layer",
-            sentences.layers_caption(layer),
+            sentences.layers_caption(),
             partial(gap_lines, gaps, layers, name="layer", shown=layer),
             click="layer",
             share=1 / 2,
+            about=sentences.layers_about(layer),
         ),
         Picture(
             "attention_by_layer",
@@ -178,9 +181,10 @@ def _bins_pictures(seen: Seen[Choices, ByQuality]) -> tuple[Picture, ...]:
             "quality_by_attention",
             f"Quality and attention, layer {seen.choices.layer}",
             "Quality of each answer by its attention, with bin means",
-            sentences.bins_caption(seen.result.bins, seen.result.correlations),
+            sentences.bins_caption(seen.result.bins),
             partial(quality_bins_chart, seen.result.bins, title=title),
             click="answer",
+            about=sentences.bins_about(seen.result.bins, seen.result.correlations),
         ),
     )
 
@@ -227,6 +231,7 @@ def _distance_pictures(seen: Seen[Choices, HeadGaps]) -> tuple[Picture, ...]:
             "Difference between correct and incorrect answers by preceding token",
             sentences.distances_caption(enough),
             partial(distance_lines, enough),
+            about=sentences.distances_about(),
         ),
     )
 
@@ -294,6 +299,7 @@ def _selected_pictures(seen: Seen[Choices, Selected]) -> tuple[Picture, ...]:
                 "" if seen.result.as_scored else _OTHER_ATTENTION,
             ),
             partial(selected_heads_map, seen.result.heads),
+            about=sentences.selected_heads_about(),
         ),
     )
 
@@ -367,12 +373,13 @@ def _meaning_pictures(seen: Seen[Choices, Meaning]) -> tuple[Picture, ...]:
             "what_a_score_means",
             "What a score means",
             "Share of correct answers by uncertainty",
-            joined(
-                sentences.calibration_caption(seen.result.calibration, seen.answers.thresholds.roc),
-                seen.answers.about_setting,
-            ),
+            sentences.calibration_caption(seen.result.calibration),
             partial(calibration_chart, seen.result.calibration),
             share=1 / 2,
+            about=joined(
+                sentences.calibration_about(seen.result.calibration, seen.answers.thresholds.roc),
+                seen.answers.about_setting,
+            ),
         ),
         Picture(
             "quality_by_score",

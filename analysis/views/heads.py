@@ -25,6 +25,7 @@ from analysis.quality.unclear import bounds_sentence, unclear_bounds
 from analysis.tokens.detection import Detection, detect, marks_of_run, token_signals
 from analysis.tokens.figures import signals_chart
 from analysis.tokens.sentences import (
+    detection_about,
     detection_caption,
     detection_cells,
     detection_claim,
@@ -204,6 +205,7 @@ def _token_pictures(seen: Seen[Choices, Detection]) -> tuple[Picture, ...]:
             "ROC-AUC of each signal of tokens with its interval",
             detection_caption(found),
             partial(signals_chart, found),
+            about=detection_about(),
         ),
         Picture(
             "token_heads",

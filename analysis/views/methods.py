@@ -262,9 +262,10 @@ RANKING = View[Choices, Ranked](
 
 # Rejection
 
-_REJECTION = (
-    "Mean quality of the remaining answers as the least confident are rejected first. The oracle rejects the worst "
-    "first; a random order gains nothing. PRR: share of the area between these two, up to 50 % rejected."
+_REJECTION = "Mean quality of the remaining answers as the least confident are rejected first."
+_ORDERS = (
+    "The oracle rejects the worst first; a random order gains nothing. PRR: share of the area between these two, up to "
+    "50 % rejected."
 )
 
 
@@ -274,7 +275,7 @@ def _rejected(answers: AnswerSet, choices: Choices) -> Rejections:
 
 def _rejected_pictures(seen: Seen[Choices, Rejections]) -> tuple[Picture, ...]:
     alt = "Mean quality by share of rejected answers"
-    return (Picture("rejection", "Rejection", alt, _REJECTION, partial(rejection_curves, seen.result)),)
+    return (Picture("rejection", "Rejection", alt, _REJECTION, partial(rejection_curves, seen.result), about=_ORDERS),)
 
 
 def _rejected_tables(seen: Seen[Choices, Rejections]) -> tuple[Table, ...]:
@@ -437,10 +438,8 @@ AGREEMENT = View[Choices, Agreed](
 
 # Errors
 
-_ERRORS = (
-    "The paper's error analysis (appendix G) judged 20 answers at each end by hand. Here an answer is erroneous if "
-    "its quality is not above the threshold."
-)
+_ERRORS = "Here an answer is erroneous if its quality is not above the threshold."
+_BY_HAND = "The paper's error analysis (appendix G) judged 20 answers at each end by hand."
 
 
 def _errors(answers: AnswerSet, choices: Choices) -> dict[str, ErrorAnalysis]:
@@ -461,9 +460,10 @@ def _errors_tables(seen: Seen[Choices, dict[str, ErrorAnalysis]]) -> tuple[Table
     own = tables.errors_table(found[method], method)
     each = pd.concat([tables.errors_table(one, name) for name, one in found.items()], ignore_index=True)
     about = joined(_errors_sentence(seen), sentences.errors_note(found[method]))
+    published = f"{_BY_HAND} {sentences.published_shares()}"
     return (
-        Table("errors_of_method", "Error analysis", f"{_ERRORS} {sentences.published_shares()}", own),
-        Table("errors", "Error analysis of all methods", joined(about, _ERRORS), each, place="folded"),
+        Table("errors_of_method", "Error analysis", _ERRORS, own, about=published),
+        Table("errors", "Error analysis of all methods", joined(about, _ERRORS), each, place="folded", about=_BY_HAND),
     )
 
 

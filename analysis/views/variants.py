@@ -37,9 +37,12 @@ from rauq.trace.trace import Alignment
 # Alpha
 
 _SWEEP = (
-    "RAUQ from alpha 0, attention alone, to 1, the signal alone. Shuffled: the weights of another answer of the group "
-    f"(mean of {DERANGEMENTS} draws); constant: the mean of each layer. Below: real minus other attention; above 0 the "
-    "real one ranks better. Bands and bars: 95 % intervals by question."
+    "RAUQ from alpha 0, attention alone, to 1, the signal alone. Below: real minus other attention; above 0 the real "
+    "one ranks better."
+)
+_OTHERS = (
+    f"Shuffled: the weights of another answer of the group (mean of {DERANGEMENTS} draws); constant: the mean of each "
+    "layer. Bands and bars: 95 % intervals by question."
 )
 _SWEEP_GROUPS = "The same in each group. Bands: 95 % intervals with real attention, some wider than the axis."
 _OF_ALL = (1 + len(REPLACED)) * len(ALPHAS)  # rows of the table of a sweep that are of all answers
@@ -71,8 +74,9 @@ def _swept_pictures(seen: Seen[Choices, Sweep]) -> Iterator[Picture]:
         f"alpha_{name}",
         f"RAUQ over alpha: {words}",
         "Ranking by RAUQ at every alpha by kind of attention",
-        joined(_SWEEP, sentences.within_note(found)),
+        _SWEEP,
         partial(alpha_sweep, found),
+        about=joined(_OTHERS, sentences.within_note(found)),
     )
     if len(found.groups) > 1:
         yield Picture(
@@ -151,15 +155,14 @@ def _ablated_more(seen: Seen[Choices, Ablated]) -> str:
     return joined(*sentences.comparison_sentences(seen.result.comparison, called="variants")[1:])
 
 
-def ablation_caption(seen: Seen[Choices, Ablated]) -> str:
-    """What RAUQ itself does, what a row shows, and what the table leaves out."""
-    found = seen.result.comparison
-    return joined(
-        _USUAL,
-        sentences.intervals_caption(found),
-        sentences.within_note(found),
-        sentences.ablation_note(seen.result),
-    )
+def _ablation_caption(seen: Seen[Choices, Ablated]) -> str:
+    """What a row shows, and what the table leaves out."""
+    return joined(sentences.intervals_caption(seen.result.comparison), sentences.ablation_note(seen.result))
+
+
+def _ablation_about(seen: Seen[Choices, Ablated]) -> str:
+    """What RAUQ itself does, and what the mean within groups is."""
+    return joined(_USUAL, sentences.within_note(seen.result.comparison))
 
 
 def _ablated_pictures(seen: Seen[Choices, Ablated]) -> tuple[Picture, ...]:
@@ -169,8 +172,9 @@ def _ablated_pictures(seen: Seen[Choices, Ablated]) -> tuple[Picture, ...]:
             f"ablation_{seen.result.ablation.id}",
             f"Ablation: {title.lower()}",
             title,
-            ablation_caption(seen),
+            _ablation_caption(seen),
             partial(method_intervals, found.methods, found.headline, metric=found.metric),
+            about=_ablation_about(seen),
         ),
     )
 
@@ -178,7 +182,8 @@ def _ablated_pictures(seen: Seen[Choices, Ablated]) -> tuple[Picture, ...]:
 def _ablated_tables(seen: Seen[Choices, Ablated]) -> tuple[Table, ...]:
     heading = f"Ablation: {seen.result.ablation.title.lower()}"
     frame = tables.ablation_table(seen.result)
-    return (Table(f"ablation_{seen.result.ablation.id}", heading, ablation_caption(seen), frame),)
+    name, caption = f"ablation_{seen.result.ablation.id}", _ablation_caption(seen)
+    return (Table(name, heading, caption, frame, about=_ablation_about(seen)),)
 
 
 ABLATIONS = View[Choices, Ablated](

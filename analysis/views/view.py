@@ -35,7 +35,7 @@ class Picture(NamedTuple):
 
     `click`: what a point of it stands for, if a page lets readers choose one. `share`: of the width of a page; figures
     in a row that are narrower than the page stand side by side. `place`: whether a page shows it at once, or in a
-    section that is closed at first.
+    section that is closed at first. `about`: what else there is to know, which a page shows when it is asked for.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Picture(NamedTuple):
     click: Click = ""
     share: float = 1
     place: Literal["open", "folded"] = "open"
+    about: str = ""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -16,7 +16,8 @@ PAGES = ("inspect", "compare", "answer_sets", "methods", "runs", "evidence")
 _LEFT_OUT = (
     *("[data-testid=stHeader]", ".st-key-help", "textarea", "script", "style", "[data-testid=stIconMaterial]"),
     *(".strip", ".cell", ".chip"),
-    *(".ends", ".scale", ".swatch", ".xtick", ".ytick", ".cbaxis", "[class*=xtitle]", "[class*=ytitle]"),
+    *(".ends", ".scale", ".swatch", ".cbaxis"),
+    *(f"[class{match}]" for axis in "xy" for match in (f"^={axis}][class$=tick", f"^=g-{axis}][class$=title")),
 )
 _WORDS = r"""(leftOut) => {
   const isWord = (text) => /[\p{L}\p{N}]/u.test(text);
@@ -63,9 +64,9 @@ _WORDS = r"""(leftOut) => {
 }"""
 
 
-def words_of_first_screen(page: Page) -> Sequence[str]:
-    """Return the words in the window of a page, which has not been scrolled."""
-    found: list[str] = page.evaluate(_WORDS, ", ".join(_LEFT_OUT))
+def words_of_first_screen(page: Page, *, without: Sequence[str] = ()) -> Sequence[str]:
+    """Return the words in the window of a page, which has not been scrolled; those of more elements are left out."""
+    found: list[str] = page.evaluate(_WORDS, ", ".join([*_LEFT_OUT, *without]))
     return found
 
 

@@ -18,6 +18,19 @@ LAST_DRAWN = {
     "evidence": ".st-key-quote-bounds",
 }
 
+# The lists of views lead from one to another as the navigation leads from page to page.
+LISTS = (".st-key-answers_topic", ".st-key-answers_view")
+WORDIEST = ("answer_sets?view=gap", "methods?view=ablations", "methods?view=alarms")
+
+
+@pytest.mark.parametrize("path", WORDIEST)
+def test_the_first_screen_of_a_view_has_few_words(page, server, path):
+    page.goto(f"{server}/{path}")
+    expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+    wait_until_idle(page)
+    words = words_of_first_screen(page, without=LISTS)
+    assert LEAST < len(words) <= MOST, " ".join(words)
+
 
 @pytest.mark.parametrize("path", LAST_DRAWN)
 def test_the_first_screen_has_few_words(page, server, path):

@@ -179,7 +179,7 @@ def _methods(comparison: Comparison, costs: Sequence[Cost], table: Table, chosen
         alt=f"{table.heading}: how well each ranks the answers, by groups",
         ours=methods.index(RAUQ) if RAUQ in methods else None,
     )
-    st.caption(f"{_SIGNS} {table.caption}")
+    st.caption(f"{_SIGNS} {table.caption}", help=table.about or None)
     save_table(table, chosen)
 
 
@@ -189,7 +189,7 @@ def _differences(paired: Paired, picture: Picture, table: Table, chosen: Chosen)
     st.header(counted.removesuffix("."), anchor=False)
     if more:
         st.caption(joined(*more))
-    draw_picture(picture._replace(caption=table.caption), chosen)
+    draw_picture(picture._replace(caption=table.caption, about=table.about), chosen)
     draw_tables([table], chosen)
 
 
@@ -260,9 +260,9 @@ def _ablations(chosen: Chosen) -> None:
     ours = rows.methods.index(RAUQ) if RAUQ in rows.methods else None
     show_table(compared(rows, list(map(name_of, rows.methods))), alt=ablation.title, ours=ours)
     (table,), (picture,) = ABLATIONS.tables(seen), ABLATIONS.pictures(seen)
-    st.caption(f"{_SIGNS} {table.caption}")
+    st.caption(f"{_SIGNS} {table.caption}", help=table.about or None)
     save_table(table, chosen)
-    draw_picture(picture._replace(caption=""), chosen)
+    draw_picture(picture._replace(caption="", about=""), chosen)
     published_beside(chosen, (one for one in paper.published_tables() if one.table in ablation.published))
 
 

@@ -26,14 +26,16 @@ def all_captions(means, quality):
         head_gaps(means, picks, outcome),
         separation(means, outcome, ["one"] * len(quality), permutations=9),
     )
+    best, bins = best_and_worst(means[:, ROW], quality, picks[:, ROW]), quality_bins(values, quality)
+    curve = calibrate(values, correct)
     found = agreement(picks, ["a", "b"] * (len(quality) // 2), range(LAYERS), HEADS)
     return [
-        sentences.best_and_worst_caption(best_and_worst(means[:, ROW], quality, picks[:, ROW]), ROW),
-        f"{sentences.about_gap(gaps, ROW, ROW)}. {sentences.gap_caption(gaps, ROW, Thresholds())}",
-        sentences.bins_caption(quality_bins(values, quality), correlations(values, quality)),
+        sentences.joined(sentences.best_and_worst_caption(best), sentences.best_and_worst_about(best, ROW)),
+        f"{sentences.about_gap(gaps, ROW, ROW)}. {sentences.gap_about(gaps, ROW, Thresholds())}",
+        sentences.joined(sentences.bins_caption(bins), sentences.bins_about(bins, correlations(values, quality))),
         sentences.separation_caption(separated),
         sentences.groups_caption(separated.labelled),
-        sentences.calibration_caption(calibrate(values, correct), 0.5),
+        sentences.joined(sentences.calibration_caption(curve), sentences.calibration_about(curve, 0.5)),
         sentences.selected_heads_caption(selected_heads(picks, range(LAYERS), HEADS)),
         sentences.agreement_caption(found),
     ]
@@ -43,7 +45,7 @@ def test_captions_state_ties_and_excluded_answers():
     means, quality = made_up()
     quality[0] = np.nan
     caption = all_captions(means, quality)[0]
-    assert "layer 1: the 10 answers of highest quality" in caption
+    assert "layer 1 to the previous token, in the 10 answers of highest quality" in caption
     assert f"Framed: head {HEAD}" in caption
     assert "Ties in quality are broken by a seeded draw." in caption
     assert "1 answer is left out: no quality or no such token after the first." in caption
@@ -53,10 +55,10 @@ def test_a_gap_has_its_difference_an_interval_and_its_n():
     means, quality = made_up()
     quality[:2] = 0.5
     gaps = head_gaps(means, pick(means), sides(quality, Thresholds()))
-    caption = sentences.gap_caption(gaps, ROW, Thresholds(), tokens="fact")
+    caption = f"{sentences.gap_caption(tokens='fact')} {sentences.gap_about(gaps, ROW, Thresholds())}"
     absolute, said = gaps.picked.absolute, sentences.about_gap(gaps, ROW, ROW)
     assert "over the tokens that carry the fact" in caption
-    assert "Boxes: interquartile range and median; dashed: mean." in caption
+    assert "Boxes: quartiles; dashed: mean." in caption
     assert f"difference +{number(absolute.value[ROW])} [" in said
     assert f"[+{number(absolute.low[ROW])}, +{number(absolute.high[ROW])}]" in said
     assert "39 correct answers (quality above 0.9), 19 incorrect (below 0.1), 2 neither" in caption

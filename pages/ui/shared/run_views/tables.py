@@ -137,7 +137,7 @@ def show_frame(frame: pd.DataFrame, *, alt: str) -> None:
 
 def take_along(table: Table) -> None:
     """Show buttons that save the whole table; the file is written only when one is pressed."""
-    caption, whole = f"{table.heading}. {table.caption}", table._replace(rows=None)
+    caption, whole = f"{table.heading}. {table.words}", table._replace(rows=None)
     with st.container(horizontal=True, vertical_alignment="center"):
         save("Table as CSV", f"{table.name}.csv", lambda: csv_table(table.frame))
         save("Table as LaTeX", f"{table.name}.tex", lambda: latex_table(whole.shown, caption=caption, label=table.name))

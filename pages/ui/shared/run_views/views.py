@@ -22,7 +22,7 @@ from pages.ui.shared.url_state import LAYER, update_url
 C = TypeVar("C")
 R = TypeVar("R")
 
-_CLICK = {"answer": "Click a point to open its answer in Inspect.", "layer": "Click a point to choose its layer."}
+_CLICK = {"answer": "Click a point to inspect it.", "layer": "Click to choose a layer."}
 
 
 def draw(view: View[C, R], chosen: ChosenAnswers, choices: C) -> None:
@@ -83,7 +83,7 @@ def _draw_open(picture: Picture, chosen: ChosenAnswers) -> None:
     else:
         chart(figure, picture.name, picture.alt)
     if caption := joined(picture.caption, _CLICK.get(picture.click, "")):
-        st.caption(caption)
+        st.caption(caption, help=picture.about or None)
 
 
 def _choose_layer(figure: go.Figure, picture: Picture, chosen: ChosenAnswers) -> None:
@@ -125,7 +125,7 @@ def _folded(table: Table, chosen: ChosenAnswers) -> None:
 
 def _show(table: Table) -> None:
     show_frame(table.shown, alt=table.heading)
-    st.caption(table.caption)
+    st.caption(table.caption, help=table.about or None)
 
 
 def _file(table: Table, _chosen: ChosenAnswers) -> None:
