@@ -38,36 +38,41 @@ def is_supervisor(count: int) -> bool:
     return count > 1 and _VARIABLE not in os.environ
 
 
+_PARENT = os.getppid()
+
+
 def is_orphan() -> bool:
     """Return whether the process that started this worker has ended, however that came about."""
     return this_worker().of > 1 and os.getppid() != _PARENT
 
 
-_PARENT = os.getppid()
-
-
 @dataclass(eq=False)
 class _Process:
-    """A running worker, and when it began."""
+    """The process of a worker, and when it began."""
 
     worker: Worker
-    process: "subprocess.Popen[bytes]" = field(init=False)
+    running: "subprocess.Popen[bytes]" = field(init=False)
     begun: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.start()
 
     def start(self) -> None:
-        """Run the command of this process as the worker, which hears no key of the terminal: its parent tells it."""
+        """Run the command of this process as the worker, in a session of its own: its parent alone stops it."""
         which = f"{self.worker.number}/{self.worker.of}"
         command = [sys.executable, *sys.orig_argv[1:]]
-        self.process = subprocess.Popen(command, env=os.environ | {_VARIABLE: which}, start_new_session=True)
+        self.running = subprocess.Popen(command, env=os.environ | {_VARIABLE: which}, start_new_session=True)
         self.begun = time.monotonic()
+
+    @property
+    def status(self) -> int | None:
+        """With what it ended, below 0 by a signal; None while it runs."""
+        return self.running.poll()
 
     @property
     def failed_early(self) -> bool:
         """Whether it has ended with a failure soon after its start, and not by a signal."""
-        return (self.process.poll() or 0) > 0 and time.monotonic() - self.begun < _EARLY_SECONDS
+        return (self.status or 0) > 0 and time.monotonic() - self.begun < _EARLY_SECONDS
 
 
 def supervise(count: int) -> int:
@@ -79,29 +84,30 @@ def supervise(count: int) -> int:
     asked: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _frame: asked.append(number))
-    running = [_Process(Worker(number=number, of=count)) for number in range(1, count + 1)]
+    processes = [_Process(Worker(number=number, of=count)) for number in range(1, count + 1)]
     told = 0
-    while not asked or any(one.process.poll() is None for one in running):
+    while not asked or any(process.status is None for process in processes):
         if told < len(asked):
             told += 1
-            _stop(running)
-        elif not asked and not _kept(running):
+            _stop(processes)
+        elif not asked and not _all_kept(processes):
             asked.append(signal.SIGTERM)
         time.sleep(_LOOK_SECONDS)
-    return max(abs(one.process.returncode) for one in running)
+    return max(abs(process.status or 0) for process in processes)
 
 
-def _stop(running: Sequence[_Process]) -> None:
-    for one in running:
-        one.process.terminate()
+def _stop(processes: Sequence[_Process]) -> None:
+    for process in processes:
+        process.running.terminate()
 
 
-def _kept(running: Sequence[_Process]) -> bool:
+def _all_kept(processes: Sequence[_Process]) -> bool:
     """Start again what has ended; return False if that is of no use."""
-    for one in running:
-        if one.failed_early:
+    for process in processes:
+        if process.failed_early:
             return False
-        if (status := one.process.poll()) is not None:
-            _log.warning("Worker %d of %d ended (%d); it is started again", one.worker.number, one.worker.of, status)
-            one.start()
+        if (status := process.status) is not None:
+            which = process.worker
+            _log.warning("Worker %d of %d ended (%d); it is started again", which.number, which.of, status)
+            process.start()
     return True
