@@ -116,9 +116,9 @@ bench-serve: setup smollm2 ## Compare the endpoint with the library alone; takes
 bench-visitors: setup smollm2 ## Let visitors come to a host, wait and leave for an hour
 	$(RUN) benchmarks visitors_hour --record
 
-bench-workers: setup smollm2 ## Several processes of a host behind the real nginx, of which one is killed
+bench-workers: setup smollm2 ## Several processes of a host behind the real nginx, and a crowd without manners
 	@sh .ci/nginx
-	$(RUN) benchmarks workers --record
+	$(RUN) benchmarks misuse workers --record
 
 bench-online: setup ## Measure scores and alarms while an answer is written; takes half an hour, and a packaged model
 	$(RUN) benchmarks online alarms survival --record

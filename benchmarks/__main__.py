@@ -79,6 +79,7 @@ ON_REQUEST = {
     "flood": "tests.robustness.hosted.flood",
     "visitors": "tests.robustness.hosted.visitors",
     "visitors_hour": "tests.robustness.hosted.visitors_hour",
+    "misuse": "tests.robustness.hosted.misuse",  # takes minutes, nginx, and a packaged model
     "workers": "tests.robustness.hosted.workers",  # takes minutes, nginx, and a packaged model
     "ray": "tests.robustness.ray_runs",
 }

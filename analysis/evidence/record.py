@@ -209,6 +209,7 @@ ROBUSTNESS = (
     Subject("flood", "Flood"),
     Subject("visitors", "Visitors"),
     Subject("visitors_hour", "Visitors: an hour"),
+    Subject("misuse", "Misuse"),
     Subject("workers", "Several processes"),
     Subject("ray", "Ray"),
     Subject("faults", "Faults"),

@@ -10,10 +10,11 @@ import re
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from pages.ui.serving.workers import this_worker
 from rauq import layout
@@ -23,6 +24,9 @@ from rauq.labels import EngineName, running
 from rauq.trace.trace import Kind
 
 HOSTED_VARIABLE, is_hosted = layout.HOSTED_VARIABLE, layout.is_hosted
+# Streamlit's own: a traceback would show visitors details of this machine, and one in the log for each value of a wrong
+# kind, which `rich` prints past the log's filter, would fill it.
+STREAMLIT: Mapping[str, object] = MappingProxyType({"client.showErrorDetails": "none", "logger.enableRich": False})
 MOST_TOKENS = 1024  # of an answer
 LEFT_SECONDS = 300.0  # what a session owns outlives its connection by this much
 

@@ -145,7 +145,8 @@ def set_options() -> None:
     config.get_config_options(force_reparse=True)  # with the file beside app.py, which is known since `st.App`
     config.set_option("server.allowedHosts", ["*"])
     config.set_option("server.disconnectedSessionTTL", int(2 * hosting.LEFT_SECONDS))  # `_clear` closes it before
-    config.set_option("client.showErrorDetails", "none")
+    for name, value in hosting.STREAMLIT.items():
+        config.set_option(name, value)
 
 
 def _arguments() -> argparse.Namespace:

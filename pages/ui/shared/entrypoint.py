@@ -13,7 +13,8 @@ _PAGE = "_page"
 def configure() -> None:
     """Set title, icon and width of a page."""
     if hosting.is_hosted():
-        st.set_option("client.showErrorDetails", "none")  # a traceback would show visitors details of this machine
+        for name, value in hosting.STREAMLIT.items():
+            st.set_option(name, value)
         _require_guard()
     st.set_page_config(page_title="RAUQ", page_icon="🔬", layout="wide", initial_sidebar_state="collapsed")
 

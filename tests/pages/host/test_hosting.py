@@ -224,7 +224,7 @@ def test_errors_show_visitors_nothing_about_the_machine(open_app, monkeypatch):
     set_options = []
     monkeypatch.setattr("streamlit.set_option", lambda *option: set_options.append(option))
     open_app()
-    assert set(set_options) == {("client.showErrorDetails", "none")}
+    assert set(set_options) == set(hosting.STREAMLIT.items())
     monkeypatch.setenv(hosting.HOSTED_VARIABLE, "0")
     set_options.clear()
     open_app()

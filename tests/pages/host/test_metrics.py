@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 import uvicorn
 from starlette.datastructures import Headers
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from benchmarks.support.server import hosting
 from pages.ui.host import metrics, server
@@ -127,6 +128,10 @@ def test_a_host_tells_its_operator_alone_what_it_does_and_stops_in_order(tmp_pat
             client.settle()
             status, text = get(host.address, OWN_METRICS)
             found = samples(text)
+            alpha = client.widgets["settings_alpha"]
+            for _ in range(3):  # a value that the field cannot have: the page fails
+                client.change(WidgetState(id=alpha, bool_value=True))
+                client.wait_for_page()
         assert (status, found["rauq_sessions"], found['rauq_answers_total{outcome="done"}']) == (200, 1, 1)
         assert found["rauq_tokens_total"] > 0
         assert found["rauq_wait_seconds_count"] == 1
@@ -137,6 +142,8 @@ def test_a_host_tells_its_operator_alone_what_it_does_and_stops_in_order(tmp_pat
         assert host.process.wait(60) == 0
     lines = (tmp_path / "log").read_text().splitlines()
     answers = [line for line in lines if " answer " in line]
+    assert sum("A page failed: TypeError" in line for line in lines) == 1
+    assert not [line for line in lines if "Traceback" in line]
     assert len(answers) == 1
     assert 'outcome="done" model="atlas" prompt_characters=20 tokens=' in answers[0]
     assert answers[0].endswith('prompt="Q: Where is Lima?\\nA:"')

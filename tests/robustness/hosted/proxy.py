@@ -5,15 +5,18 @@ import socket
 import ssl
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.client import HTTPSConnection
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from benchmarks.support.server import NAMES, free_port
+from benchmarks.support.server import NAMES, Server, free_port
 from pages.ui.host.guarding.nginx import Site, configuration
 from rauq.errors import InvalidInput
-from tests.robustness.client import NO_HEADERS
+from tests.robustness.client import NO_HEADERS, Client, connected
 
 NAME = NAMES.split(",")[0]
 PATIENCE = 60.0  # seconds
@@ -85,6 +88,40 @@ def _wait_for(port: int) -> None:
             time.sleep(_PAUSE)
         else:
             return
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """How visitors reach a host: at an address of this machine, with TLS where nginx stands before it."""
+
+    address: str
+
+    @property
+    def port(self) -> int:
+        """The port of the address."""
+        return int(self.address.rpartition(":")[2])
+
+    @contextmanager
+    def session(
+        self,
+        source: str,
+        *,
+        cookies: Mapping[str, str] = NO_HEADERS,
+        protocols: Sequence[str] = ("streamlit",),
+    ) -> Iterator[Client]:
+        """A session of a visitor with an address of its own, of this machine."""
+        sock = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE, source_address=(source, 0))
+        options: dict[str, Any] = {"sock": sock} | ({"ssl": trusting()} if self.address.startswith("https") else {})
+        headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items())} if cookies else {}
+        with connected(self.address, headers=headers, protocols=protocols, options=options) as client:
+            yield client
+
+
+@contextmanager
+def behind_nginx(server: Server) -> Iterator[Way]:
+    """The way to a host through an nginx of its own."""
+    with TemporaryDirectory() as folder, nginx(Path(folder), port=int(server.address.rpartition(":")[2])) as outer:
+        yield Way(address=f"https://127.0.0.1:{outer}")
 
 
 def trusting() -> ssl.SSLContext:

@@ -23,8 +23,8 @@ from benchmarks.support.server import HEALTH, PATIENCE, Server, hosting
 from pages.ui.host.guarding import places
 from pages.ui.host.guarding.nginx import HEADER
 from rauq.checkpoints.model_info import inspect_model
-from tests.robustness.client import Client, connected
-from tests.robustness.hosted.proxy import ask, nginx, trusting
+from tests.robustness.client import Client
+from tests.robustness.hosted.proxy import Way, ask, nginx
 
 COUNTS = (1, 2, 4)
 VISITORS, QUESTIONS, TOKENS = 24, 3, 32
@@ -139,11 +139,8 @@ class _Visitor:
 
     @contextmanager
     def _connected(self) -> Iterator[Client]:
-        cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
-        sock = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE, source_address=(self.source, 0))
-        options = {"sock": sock, "ssl": trusting()}
-        address = f"https://127.0.0.1:{self.port}"
-        with connected(address, headers={"Cookie": cookies}, options=options) as client:
+        way = Way(address=f"https://127.0.0.1:{self.port}")
+        with way.session(self.source, cookies=self.cookies) as client:
             response = client.connection.response
             self._keep(response.headers.get_all("Set-Cookie") if response else [])
             yield client
