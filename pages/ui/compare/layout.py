@@ -29,7 +29,7 @@ from analysis.two_answers.figures import difference_map, overlay
 from pages.ui.compare import answers, form
 from pages.ui.compare.answers import Answer
 from pages.ui.compare.strips import growing_strips, pair_of_strips
-from pages.ui.host.jobs import Job, poll_seconds, stage
+from pages.ui.host.jobs import Job, has_moved, poll_seconds, stage
 from pages.ui.shared import figure_export
 from pages.ui.shared.errors import show_error
 from pages.ui.shared.figure_export import format_picker, is_dark
@@ -75,11 +75,13 @@ def answers_gone(sides: tuple[str, ...]) -> None:
 
 def follow_first(job: Job) -> None:
     """Show the first answer while it is being generated, as plain text."""
-    st.fragment(_show_first, run_every=poll_seconds(job))(job, waiting=job.waiting)
+    every = poll_seconds(job)
+    st.fragment(_show_first, run_every=every)(job, waiting=job.waiting, every=every)
 
 
-def _show_first(job: Job, *, waiting: bool) -> None:
-    _rerun_when_moved(job, waiting=waiting)
+def _show_first(job: Job, *, waiting: bool, every: float) -> None:
+    if has_moved(job, waiting=waiting, every=every):
+        st.rerun()
     st.text(_progress(job))
     st.text("".join(job.pieces))
 
@@ -87,20 +89,15 @@ def _show_first(job: Job, *, waiting: bool) -> None:
 def follow(job: Job, a: Answer, settings: Settings) -> None:
     """Show the new answer under A while it is being generated."""
     strips, length = growing_strips(a, _score(a, settings)), len(a.trace.pieces)
-    waiting = job.waiting
+    waiting, every = job.waiting, poll_seconds(job)
 
     def show() -> None:
-        _rerun_when_moved(job, waiting=waiting)
+        if has_moved(job, waiting=waiting, every=every):
+            st.rerun()
         pieces = list(job.pieces)
         strips(pieces, by_position(length, len(pieces)), _progress(job))
 
-    st.fragment(show, run_every=poll_seconds(job))()
-
-
-def _rerun_when_moved(job: Job, *, waiting: bool) -> None:
-    """Run the whole page again once the job has ended, or no longer waits and is looked at more often."""
-    if not job.live or job.waiting != waiting:
-        st.rerun()
+    st.fragment(show, run_every=every)()
 
 
 def _progress(job: Job) -> str:

@@ -33,7 +33,8 @@ _EXIT_SECONDS = 5.0  # seconds that an exiting process waits for a job to stop
 _LEAST_PIECES = 5  # tokens from which the speed of a model is measured
 _OFTEN, _SELDOM = 0.2, 0.5  # seconds between two polls of a job that grows, and of one that waits
 _ALONE = 0.05  # seconds between two polls of the only job, while its answer grows: a token is to be seen at once
-_WAITING_POLLS, _GROWING_POLLS = 4.0, 10.0  # a second, of all jobs
+_WAITING_POLLS, _GROWING_POLLS = 4.0, 10.0  # a second, of all jobs that have a visitor
+_MORE_OFTEN = 2.0  # by what factor a page has to look more often than it does, to run again for that
 _PROGRESS_SECONDS, _PROGRESS_SHARE = 0.03, 0.1  # how often an answer is looked at, and the most that this may slow it
 _LEFT = "This page was disconnected while others waited, so its answer was stopped. Ask again."
 MOST_TOGETHER = 8  # answers that a host generates in one batch
@@ -102,13 +103,32 @@ def poll_seconds(job: Job) -> float:
     """Return after how many seconds a page looks at a job again; where there are many jobs, each looks less often.
 
     A poll takes time from the thread that imports torch or generates for others, and is of no use between two tokens of
-    a slow model.
+    a slow model, nor long before a job has its turn.
     """
-    jobs, speed = len(store().jobs.jobs), tokens_per_second(job.request.model)
+    present = [other for other in list(store().jobs.jobs) if not other.absent]
     if job.waiting:
-        return max(_SELDOM, jobs / _WAITING_POLLS)
+        until = _seconds_left(job)
+        crowded = len(present) / _WAITING_POLLS
+        return max(_SELDOM, crowded if math.isnan(until) else min(crowded, until))
+    growing, speed = sum(not other.waiting for other in present), tokens_per_second(job.request.model)
     is_slow = speed is not None and speed * _OFTEN < 1
-    return max(_OFTEN, jobs / _GROWING_POLLS) if jobs > 1 or is_slow else _ALONE
+    return max(_OFTEN, growing / _GROWING_POLLS) if len(present) > 1 or is_slow else _ALONE
+
+
+def has_moved(job: Job, *, waiting: bool, every: float) -> bool:
+    """Return whether a page has to run again: its job has ended, waits no more, or is soon to have its turn.
+
+    `waiting` and `every`, how often the page looks at the job, are those of when it ran.
+    """
+    return not job.live or job.waiting != waiting or (waiting and _MORE_OFTEN * poll_seconds(job) < every)
+
+
+def _seconds_left(job: Job) -> float:
+    """Return for how many seconds a job still waits on a host; nan if that is not known."""
+    if not hosting.is_hosted() or (lm := models.if_loaded(job.request.model)) is None:
+        return math.nan
+    line = models.queue(lm).line()
+    return _seconds_until(job, models.queue(lm), line) if any(other.work is job for other in line) else math.nan
 
 
 def begin(job: Job) -> None:

@@ -72,7 +72,7 @@ class JobRegistry:
             if self.stopping:
                 message = "This host is about to restart and takes no new work. Try again in a minute."
                 raise Busy(message)
-            if len(self.jobs) >= most.generations:
+            if len(self.jobs) >= most.generations and not self._end_one_that_left():
                 message = (
                     f"{most.generations} generations are running or waiting on this host, its limit. Try again in a "
                     "minute."
@@ -85,6 +85,16 @@ class JobRegistry:
                 )
                 raise Busy(message)
             self.jobs[job] = visitor
+
+    def _end_one_that_left(self) -> bool:
+        """End the waiting job whose visitor left first; return whether there is one."""
+        gone = [job for job in self.jobs if job.waiting and job.absent]
+        if gone:
+            first = min(gone, key=lambda job: job.shown)
+            first.left = True
+            first.cancel.set()
+            del self.jobs[first]
+        return bool(gone)
 
     def dismiss(self, job: "Admitted") -> None:
         """Remove a job."""

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.host import hosting
-from pages.ui.host.jobs import MOST_TOGETHER, Job, poll_seconds, stage
+from pages.ui.host.jobs import MOST_TOGETHER, Job, has_moved, poll_seconds, stage
 from pages.ui.host.request import Request
 from pages.ui.host.store import store
 from pages.ui.inspect import form, own_job
@@ -334,12 +334,13 @@ def linked_request(asked: Asked, request: Request, *, is_new: bool) -> None:
 
 def follow(job: Job) -> None:
     """Show the answer growing; when it is complete, run the whole page again."""
-    st.fragment(_show_partial, run_every=poll_seconds(job))(job, waiting=job.waiting)
+    every = poll_seconds(job)
+    st.fragment(_show_partial, run_every=every)(job, waiting=job.waiting, every=every)
 
 
-def _show_partial(job: Job, *, waiting: bool) -> None:
+def _show_partial(job: Job, *, waiting: bool, every: float) -> None:
     so_far = job.so_far  # read first: a job that has ended has none any more
-    if not job.live or job.waiting != waiting:
+    if has_moved(job, waiting=waiting, every=every):
         st.rerun()
     if waiting and hosting.is_hosted():
         _show_wait(job)

@@ -1,5 +1,6 @@
 """Generation in the background: one at a time, can be stopped, and reports every failure."""
 
+import math
 import re
 import threading
 from collections import UserDict
@@ -384,14 +385,32 @@ def test_a_job_whose_thread_cannot_start_leaves_its_place(slow, monkeypatch):
 
 def test_where_there_are_many_jobs_each_polls_less_often(monkeypatch):
     waiting, growing = Job(REQUEST), Job(REQUEST, waiting=False)
-    monkeypatch.setattr(store().jobs, "jobs", dict.fromkeys(range(1), "visitor"))
-    assert (jobs.poll_seconds(growing), jobs.poll_seconds(waiting)) == (0.05, 0.5)
+
+    def together(*others):
+        monkeypatch.setattr(store().jobs, "jobs", dict.fromkeys(others, "visitor"))
+        return jobs.poll_seconds(growing), jobs.poll_seconds(waiting)
+
+    assert together(growing) == (0.05, 0.5)
     monkeypatch.setitem(store().speeds, REQUEST.model, 3.0)  # tokens a second
-    assert jobs.poll_seconds(growing) == 0.2
-    monkeypatch.setattr(store().jobs, "jobs", dict.fromkeys(range(2), "visitor"))
-    assert (jobs.poll_seconds(growing), jobs.poll_seconds(waiting)) == (0.2, 0.5)
-    monkeypatch.setattr(store().jobs, "jobs", dict.fromkeys(range(20), "visitor"))
-    assert (jobs.poll_seconds(growing), jobs.poll_seconds(waiting)) == (2.0, 5.0)
+    assert together(growing)[0] == 0.2
+    assert together(growing, waiting) == (0.2, 0.5)
+    many = [Job(REQUEST) for _ in range(20)]
+    assert together(*many) == (0.2, 5.0)  # those that wait take nothing from those that grow
+    assert together(*many, *(Job(REQUEST, waiting=False) for _ in range(20))) == (2.0, 10.0)
+    assert together(*(Job(REQUEST, absent=True) for _ in range(100)), waiting) == (0.2, 0.5)
+
+
+def test_who_is_next_looks_often_and_a_page_runs_again_to_do_so(monkeypatch):
+    left = iter([math.nan, 90.0, 8.0, 8.0, 3.0, 0.1])
+    job = Job(REQUEST)
+    monkeypatch.setattr(store().jobs, "jobs", dict.fromkeys([Job(REQUEST) for _ in range(80)], "visitor"))
+    monkeypatch.setattr(jobs, "_seconds_left", lambda _job: next(left))
+    assert [jobs.poll_seconds(job) for _ in range(3)] == [20.0, 20.0, 8.0]
+    moved = [jobs.has_moved(job, waiting=True, every=every) for every in (12.0, 8.0, 0.5)]
+    assert moved == [False, True, False]
+    assert jobs.has_moved(job, waiting=False, every=0.5)
+    job.done.set()
+    assert jobs.has_moved(job, waiting=True, every=0.5)
 
 
 def test_the_speed_of_an_answer_stands_beside_it_until_another_one_is_shown(open_app):

@@ -6,29 +6,50 @@ import pytest
 
 from pages.ui.host import hosting
 from pages.ui.host import kept as kept_answers
+from pages.ui.host.jobs import Job
 from pages.ui.host.kept import KeptAnswers
+from pages.ui.host.request import Request
 from pages.ui.host.store import JobRegistry
 from rauq.errors import InvalidInput
 from rauq.trace.trace import memory_bytes
 from tests.traces import make_trace
 
+REQUEST = Request(model=hosting.ModelChoice(), prompt="Where?")
 SIZE = memory_bytes(make_trace())
 
 
 def test_the_jobs_of_a_visitor_are_bounded_and_those_of_another_are_not_affected(monkeypatch):
     monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1")
     monkeypatch.setattr(hosting, "HOST", replace(hosting.HOST, generations=4, generations_each=2))
-    registry = JobRegistry()
-    for job in range(2):
+    registry, asked = JobRegistry(), [Job(REQUEST) for _ in range(7)]
+    for job in asked[:2]:
         registry.admit(job, "a")
     with pytest.raises(InvalidInput, match="2 generations of your address"):
-        registry.admit(2, "a")
-    registry.admit(3, "b")
-    registry.dismiss(0)
-    registry.admit(4, "a")
-    registry.admit(5, "b")
+        registry.admit(asked[2], "a")
+    registry.admit(asked[3], "b")
+    registry.dismiss(asked[0])
+    registry.admit(asked[4], "a")
+    registry.admit(asked[5], "b")
     with pytest.raises(InvalidInput, match="4 generations are running or waiting on this host"):
-        registry.admit(6, "c")
+        registry.admit(asked[6], "c")
+
+
+def test_where_all_places_are_taken_the_job_whose_visitor_left_first_makes_room(monkeypatch):
+    monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1")
+    monkeypatch.setattr(hosting, "HOST", replace(hosting.HOST, generations=4))
+    here, running = Job(REQUEST), Job(REQUEST, waiting=False, absent=True, shown=1.0)
+    late, early = (Job(REQUEST, absent=True, shown=shown) for shown in (3.0, 2.0))
+    registry = JobRegistry()
+    for job in (here, running, late, early):
+        registry.admit(job, "a")
+    newcomers = [Job(REQUEST) for _ in range(3)]
+    for job in newcomers[:2]:
+        registry.admit(job, "b")
+    assert [job.left for job in (here, running, late, early)] == [False, False, True, True]
+    assert [job.cancel.is_set() for job in (here, running, late, early)] == [False, False, True, True]
+    assert set(registry.jobs) == {here, running, *newcomers[:2]}
+    with pytest.raises(InvalidInput, match="4 generations"):
+        registry.admit(newcomers[2], "b")
 
 
 def test_the_answers_of_whoever_has_most_are_evicted(monkeypatch):
