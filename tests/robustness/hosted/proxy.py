@@ -66,10 +66,12 @@ def nginx(folder: Path, *, port: int, workers: int = 1) -> Iterator[int]:
 def _prepare(folder: Path, site: Site) -> None:
     openssl = shutil.which("openssl") or "openssl"
     key = ("-newkey", "rsa:2048", "-nodes", "-keyout", site.key, "-out", site.certificate)
-    subprocess.run([openssl, "req", "-x509", *key, "-subj", f"/CN={site.name}", "-days", "2"], check=True)
+    subprocess.run(
+        [openssl, "req", "-x509", *key, "-subj", f"/CN={site.name}", "-days", "2"], check=True, capture_output=True
+    )
     (folder / "site.conf").write_text(configuration(site), encoding="utf-8")
     (folder / "nginx.conf").write_text(_MAIN.format(folder=folder), encoding="utf-8")
-    subprocess.run([*_command(folder), "-t"], check=True)
+    subprocess.run([*_command(folder), "-t"], check=True, capture_output=True)
 
 
 def _command(folder: Path) -> list[str]:
