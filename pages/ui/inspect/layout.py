@@ -58,6 +58,7 @@ from rauq.trace.trace import Kind, Trace
 PAGE = "inspect"
 _LONGEST_PROMPT = 80  # characters, where a prompt is only named
 _BRANCH_SECONDS = 0.5  # between two looks at a branch that is being generated
+_REFILLED = "_refilled"  # the name of the answer that is gone and whose prompt the form has again
 _SPEED = "_speed_of_answer"  # the name of the latest answer, and its tokens a second
 
 
@@ -297,10 +298,9 @@ def answer_gone() -> None:
 
 
 def _how_again() -> str:
-    request = form.current_request()
     why = "The app keeps answers in memory, until it restarts or newer answers need the room. "
-    if request.prompt:
-        return f"{why}The form above has its prompt again; press *{task_name(request)}*."
+    if st.session_state.get(_REFILLED) == st.query_params[KEPT]:
+        return f"{why}The form above has its prompt again; press *{task_name(form.current_request())}*."
     return (
         f"{why}The address above holds the name of the answer, not its prompt. To see the answer again, use the link "
         "of *Export*, *Copy link*, which holds the prompt; open its saved trace under *More*; or type the prompt above "
@@ -312,6 +312,7 @@ def _refill() -> None:
     """Fill the form with what this tab has kept for the answer that is gone."""
     if (asked := own_request.told()) is not None:
         form.fill(asked)
+        st.session_state[_REFILLED] = st.query_params.get(KEPT)
 
 
 def linked_request(asked: Asked, request: Request, *, is_new: bool) -> None:

@@ -154,6 +154,8 @@ def test_an_evicted_answer_is_said_in_its_place_and_the_address_is_kept(open_app
     assert "no longer in memory" in page.title[0].value
     assert page.query_params == {"kept": "gone", "layer": "1"}
     assert [element.key for element in page.get("bidi_component")] == ["own_request", "own_job"]
+    page.text_area(key=state.PROMPT).set_value("Another?").run()
+    assert any("not its prompt" in said.value for said in page.main.markdown)
 
 
 def test_the_scoring_button_says_what_a_link_says_before_anything_is_loaded(open_app):
