@@ -29,7 +29,8 @@ from analysis.two_answers.figures import difference_map, overlay
 from pages.ui.compare import answers, form
 from pages.ui.compare.answers import Answer
 from pages.ui.compare.strips import growing_strips, pair_of_strips
-from pages.ui.host.jobs import Job, has_moved, poll_seconds, stage
+from pages.ui.host.jobs import Job
+from pages.ui.host.looking import has_moved, poll_seconds, stage
 from pages.ui.shared import figure_export
 from pages.ui.shared.errors import show_error
 from pages.ui.shared.figure_export import format_picker, is_dark

@@ -9,7 +9,8 @@ from analysis.evidence import sentences
 from analysis.evidence.figures import check_differences
 from pages.ui.evidence.records import headline
 from pages.ui.host import hosting, jobs, models
-from pages.ui.host.jobs import Job, stage
+from pages.ui.host.jobs import Job
+from pages.ui.host.looking import stage
 from pages.ui.host.request import Request
 from pages.ui.shared import state
 from pages.ui.shared.errors import printable, show_error

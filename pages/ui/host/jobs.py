@@ -12,9 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from pages.ui.host import hosting, metrics, models
-from pages.ui.host.hosting import Busy, ModelChoice
+from pages.ui.host.hosting import Busy
+from pages.ui.host.looking import MOST_TOGETHER, seconds_until_turn
 from pages.ui.host.queueing.pace import MOST_SECONDS, Work, undisturbed
-from pages.ui.host.queueing.waiting import seconds_until
 from pages.ui.host.request import Request, check_answer, marks, shares
 from pages.ui.host.store import session_name, store, visitor
 from rauq.arguments import Sampling
@@ -22,7 +22,6 @@ from rauq.errors import Failure, InvalidInput, NonFiniteLogits, RauqError, Stopp
 from rauq.trace.trace import Trace
 
 if TYPE_CHECKING:
-    from pages.ui.host.queueing.queue import Place, Queue
     from rauq.capture.check import Check
     from rauq.model.language_model import LanguageModel
     from rauq.scoring.watch import Watch
@@ -31,13 +30,8 @@ _log = logging.getLogger(__name__)
 
 _EXIT_SECONDS = 5.0  # seconds that an exiting process waits for a job to stop
 _LEAST_PIECES = 5  # tokens from which the speed of a model is measured
-_OFTEN, _SELDOM = 0.2, 0.5  # seconds between two polls of a job that grows, and of one that waits
-_ALONE = 0.05  # seconds between two polls of the only job, while its answer grows: a token is to be seen at once
-_WAITING_POLLS, _GROWING_POLLS = 4.0, 10.0  # a second, of all jobs that have a visitor
-_MORE_OFTEN = 2.0  # by what factor a page has to look more often than it does, to run again for that
 _PROGRESS_SECONDS, _PROGRESS_SHARE = 0.03, 0.1  # how often an answer is looked at, and the most that this may slow it
 _LEFT = "This page was disconnected while others waited, so its answer was stopped. Ask again."
-MOST_TOGETHER = 8  # answers that a host generates in one batch
 _MOST_SHARED = 1_000  # characters of a prompt that is answered with others: all are padded to the longest
 
 
@@ -99,38 +93,6 @@ class Job:
         self.done.wait(_EXIT_SECONDS)
 
 
-def poll_seconds(job: Job) -> float:
-    """Return after how many seconds a page looks at a job again; where there are many jobs, each looks less often.
-
-    A poll takes time from the thread that imports torch or generates for others, and is of no use between two tokens of
-    a slow model, nor long before a job has its turn.
-    """
-    present = [other for other in list(store().jobs.jobs) if not other.absent]
-    if job.waiting:
-        until = _seconds_left(job)
-        crowded = len(present) / _WAITING_POLLS
-        return max(_SELDOM, crowded if math.isnan(until) else min(crowded, until))
-    growing, speed = sum(not other.waiting for other in present), tokens_per_second(job.request.model)
-    is_slow = speed is not None and speed * _OFTEN < 1
-    return max(_OFTEN, growing / _GROWING_POLLS) if len(present) > 1 or is_slow else _ALONE
-
-
-def has_moved(job: Job, *, waiting: bool, every: float) -> bool:
-    """Return whether a page has to run again: its job has ended, waits no more, or is soon to have its turn.
-
-    `waiting` and `every`, how often the page looks at the job, are those of when it ran.
-    """
-    return not job.live or job.waiting != waiting or (waiting and _MORE_OFTEN * poll_seconds(job) < every)
-
-
-def _seconds_left(job: Job) -> float:
-    """Return for how many seconds a job still waits on a host; nan if that is not known."""
-    if not hosting.is_hosted() or (lm := models.if_loaded(job.request.model)) is None:
-        return math.nan
-    line = models.queue(lm).line()
-    return _seconds_until(job, models.queue(lm), line) if any(other.work is job for other in line) else math.nan
-
-
 def begin(job: Job) -> None:
     """Start a job in its own thread, unless it was refused, exceeds the limits, or too many jobs are running.
 
@@ -174,36 +136,13 @@ def _check_wait(job: Job) -> None:
     if not hosting.is_hosted() or (lm := models.if_loaded(job.request.model)) is None:
         return
     queue = models.queue(lm)
-    job.stated = seconds = _seconds_until(job, queue, queue.line(job.visitor, job))
+    job.stated = seconds = seconds_until_turn(job, queue, queue.line(job.visitor, job))
     if seconds > MOST_SECONDS:
         message = (
             f"Your answer would begin in about {seconds:.0f} s, and this host lets nobody wait for more than "
             f"{MOST_SECONDS:.0f} s. Try again in a minute."
         )
         raise Busy(message)
-
-
-def stage(job: Job) -> str:
-    """Say what a job does; where others are first, how many and for about how long."""
-    if not job.waiting or not hosting.is_hosted() or (lm := models.if_loaded(job.request.model)) is None:
-        return job.stage
-    line = models.queue(lm).line()
-    before = next((place for place, other in enumerate(line) if other.work is job), None)
-    if before is None:
-        return job.stage
-    seconds = _seconds_until(job, models.queue(lm), line)
-    if math.isnan(job.stated):
-        job.stated = time.monotonic() - job.created + seconds
-    about = "" if math.isnan(seconds) else f", about {max(1, round(seconds))} s"
-    return f"Waiting for {_answers(before)}{about}"
-
-
-def _seconds_until(job: Job, queue: "Queue", line: "Sequence[Place]") -> float:
-    return seconds_until(job, queue, line, most=MOST_TOGETHER, pages=store().first_pages.seconds)
-
-
-def _answers(before: int) -> str:
-    return f"{before + 1} other answers" if before else "the running answer"
 
 
 def refused(request: Request, error: RauqError) -> Job:
@@ -414,11 +353,6 @@ def _raise_if_unanswered(job: Job) -> None:
     if job.live:
         message = "The generation failed together with others that were waiting. Try again."
         raise RauqError(message)
-
-
-def tokens_per_second(choice: ModelChoice) -> float | None:
-    """Return the speed of the last answer that a model generated alone in this app; None if there is none."""
-    return store().speeds.get(replace(choice, kind=None))
 
 
 def _note_speed(job: Job, seconds: float) -> None:

@@ -19,10 +19,10 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.ui.host import hosting
-from pages.ui.host.first_pages import FirstPages
 from pages.ui.host.hosting import Busy, ModelChoice
 from pages.ui.host.kept import KeptAnswers
 from pages.ui.host.metrics import Counts
+from pages.ui.host.queueing.first_pages import FirstPages
 
 if TYPE_CHECKING:
     from pages.ui.host.clients import ClientAnswers

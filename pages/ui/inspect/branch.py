@@ -10,7 +10,8 @@ import streamlit as st
 import rauq
 from pages.ui.host import jobs
 from pages.ui.host.hosting import without_folders
-from pages.ui.host.jobs import Job, stage
+from pages.ui.host.jobs import Job
+from pages.ui.host.looking import stage
 from pages.ui.host.request import Branch, branch_request
 from pages.ui.inspect.linked_views.encoding import as_base64
 from pages.ui.inspect.reference import Reference, ranked

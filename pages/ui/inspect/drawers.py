@@ -15,7 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from analysis.one_answer.standing import rank_in_words, standing
 from analysis.one_answer.statements import Statements
-from pages.ui.host import hosting, jobs
+from pages.ui.host import hosting, looking
 from pages.ui.host.kept import MOST_ANSWERS_BYTES
 from pages.ui.inspect.added_heads import added_heads_field
 from pages.ui.inspect.answer_view import AnswerView
@@ -342,7 +342,7 @@ def _new(trace: Trace) -> None:
     count = st.number_input(
         "Number of questions", _FEWEST, most, min(_USUAL, most), key=_COUNT, persist_state="session"
     )
-    st.caption(time_in_words(jobs.tokens_per_second(model_form.model_of(trace)), int(count), data.max_new_tokens))
+    st.caption(time_in_words(looking.tokens_per_second(model_form.model_of(trace)), int(count), data.max_new_tokens))
     st.button("Start", key="start_reference", on_click=_start, args=(trace, key))
     if (error := st.session_state.pop(_PROBLEM, None)) is not None:
         show_error(error)

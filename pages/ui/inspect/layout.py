@@ -10,7 +10,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.host import hosting
-from pages.ui.host.jobs import MOST_TOGETHER, Job, has_moved, poll_seconds, stage
+from pages.ui.host.jobs import Job
+from pages.ui.host.looking import MOST_TOGETHER, has_moved, poll_seconds, stage
 from pages.ui.host.request import Request
 from pages.ui.host.store import store
 from pages.ui.inspect import form, own_job

@@ -9,11 +9,11 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from pages.ui.host import hosting, jobs, models
-from pages.ui.host.first_pages import FirstPages
+from pages.ui.host import hosting, looking, models
 from pages.ui.host.guarding.guard import Guard, Rules
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Job
+from pages.ui.host.queueing.first_pages import FirstPages
 from pages.ui.host.queueing.pace import Pace
 from pages.ui.host.queueing.queue import Place, Queue
 from pages.ui.host.request import Request
@@ -78,7 +78,7 @@ def test_a_stated_wait_counts_the_first_pages_that_are_still_to_be_drawn(first_p
     monkeypatch.setattr(models, "queue", lambda lm: lm)
 
     def stated():
-        return int(re.search(r"Waiting for the running answer, about (\d+) s", jobs.stage(job))[1])
+        return int(re.search(r"Waiting for the running answer, about (\d+) s", looking.stage(job))[1])
 
     before = stated()
     first_pages.coming = 100

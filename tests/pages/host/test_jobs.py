@@ -15,7 +15,7 @@ from streamlit.runtime.scriptrunner import StopException
 import rauq
 from pages.ui.compare import answers
 from pages.ui.evidence import check
-from pages.ui.host import hosting, jobs, models
+from pages.ui.host import hosting, jobs, looking, models
 from pages.ui.host.hosting import Busy, ModelChoice
 from pages.ui.host.jobs import Job
 from pages.ui.host.request import Request
@@ -388,7 +388,7 @@ def test_where_there_are_many_jobs_each_polls_less_often(monkeypatch):
 
     def together(*others):
         monkeypatch.setattr(store().jobs, "jobs", dict.fromkeys(others, "visitor"))
-        return jobs.poll_seconds(growing), jobs.poll_seconds(waiting)
+        return looking.poll_seconds(growing), looking.poll_seconds(waiting)
 
     assert together(growing) == (0.05, 0.5)
     monkeypatch.setitem(store().speeds, REQUEST.model, 3.0)  # tokens a second
@@ -404,13 +404,13 @@ def test_who_is_next_looks_often_and_a_page_runs_again_to_do_so(monkeypatch):
     left = iter([math.nan, 90.0, 8.0, 8.0, 3.0, 0.1])
     job = Job(REQUEST)
     monkeypatch.setattr(store().jobs, "jobs", dict.fromkeys([Job(REQUEST) for _ in range(80)], "visitor"))
-    monkeypatch.setattr(jobs, "_seconds_left", lambda _job: next(left))
-    assert [jobs.poll_seconds(job) for _ in range(3)] == [20.0, 20.0, 8.0]
-    moved = [jobs.has_moved(job, waiting=True, every=every) for every in (12.0, 8.0, 0.5)]
+    monkeypatch.setattr(looking, "_seconds_left", lambda _job: next(left))
+    assert [looking.poll_seconds(job) for _ in range(3)] == [20.0, 20.0, 8.0]
+    moved = [looking.has_moved(job, waiting=True, every=every) for every in (12.0, 8.0, 0.5)]
     assert moved == [False, True, False]
-    assert jobs.has_moved(job, waiting=False, every=0.5)
+    assert looking.has_moved(job, waiting=False, every=0.5)
     job.done.set()
-    assert jobs.has_moved(job, waiting=True, every=0.5)
+    assert looking.has_moved(job, waiting=True, every=0.5)
 
 
 def test_the_speed_of_an_answer_stands_beside_it_until_another_one_is_shown(open_app):

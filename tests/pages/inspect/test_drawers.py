@@ -10,7 +10,7 @@ from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.manifest import read_manifest
 from analysis.runs.opened import open_run
 from analysis.runs.traces import trace
-from pages.ui.host import jobs
+from pages.ui.host import jobs, looking
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.request import Branch, Request
 from pages.ui.host.store import store
@@ -205,12 +205,12 @@ def test_the_speed_is_that_of_the_models_last_answer():
     job = jobs.Job(Request(model=choice, prompt="Where?"))
     job.pieces[:] = ["a"] * 4
     jobs._note_speed(job, 2.0)
-    assert jobs.tokens_per_second(choice) is None
+    assert looking.tokens_per_second(choice) is None
     job.pieces[:] = ["a"] * 30
     jobs._note_speed(job, 2.0)
-    assert jobs.tokens_per_second(ModelChoice(name="speedy")) == 15
+    assert looking.tokens_per_second(ModelChoice(name="speedy")) == 15
     branch = Branch(origin=make_trace(), token=1, instead="b")
     branched = jobs.Job(Request(model=choice, prompt="Where?", branch=branch), pieces=["a"] * 90)
     jobs._note_speed(branched, 2.0)
-    assert jobs.tokens_per_second(choice) == 15
-    assert jobs.tokens_per_second(ModelChoice(name="other")) is None
+    assert looking.tokens_per_second(choice) == 15
+    assert looking.tokens_per_second(ModelChoice(name="other")) is None

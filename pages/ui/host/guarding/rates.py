@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from pages.ui.host.first_pages import FirstPages
+from pages.ui.host.queueing.first_pages import FirstPages
 
 # Shares of the server's time, and seconds of it at once: a page takes 0.05 s, the heaviest ones take 1 s.
 SESSION_SHARE, SESSION_AT_ONCE = 0.15, 1.0

@@ -5,7 +5,6 @@ from contextlib import ExitStack
 
 import pytest
 
-from pages.ui.host.first_pages import FirstPages
 from pages.ui.host.guarding import rates
 from pages.ui.host.guarding.rates import (
     SESSION_AT_ONCE,
@@ -18,6 +17,7 @@ from pages.ui.host.guarding.rates import (
     ServerTime,
     SessionTime,
 )
+from pages.ui.host.queueing.first_pages import FirstPages
 from tests.event_loops import run_apart
 
 
