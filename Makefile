@@ -116,7 +116,7 @@ bench-serve: setup smollm2 ## Compare the endpoint with the library alone; takes
 bench-visitors: setup smollm2 ## Let visitors come to a host, wait and leave for an hour
 	$(RUN) benchmarks visitors_hour --record
 
-bench-workers: setup smollm2 ## Several processes of a host behind the real nginx, and a crowd without manners
+bench-workers: setup smollm2 ## Several processes of a host behind the real nginx, and misuse of a host
 	@sh .ci/nginx
 	$(RUN) benchmarks misuse workers --record
 

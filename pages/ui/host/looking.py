@@ -48,7 +48,7 @@ def poll_seconds(job: Followed) -> float:
     """
     present = [other for other in list(store().jobs.jobs) if not other.absent]
     if job.waiting:
-        until = _seconds_left(job)
+        _, until = _place(job) or (0, math.nan)
         crowded = len(present) / _WAITING_POLLS
         return max(_SELDOM, crowded if math.isnan(until) else min(crowded, until))
     growing, speed = sum(not other.waiting for other in present), tokens_per_second(job.request.model)
@@ -64,27 +64,25 @@ def has_moved(job: Followed, *, waiting: bool, every: float) -> bool:
     return not job.live or job.waiting != waiting or (waiting and _MORE_OFTEN * poll_seconds(job) < every)
 
 
-def _seconds_left(job: Followed) -> float:
-    """Return for how many seconds a job still waits on a host; nan if that is not known."""
-    if not hosting.is_hosted() or (lm := models.if_loaded(job.request.model)) is None:
-        return math.nan
-    line = models.queue(lm).line()
-    return seconds_until_turn(job, models.queue(lm), line) if any(other.work is job for other in line) else math.nan
-
-
 def stage(job: Followed) -> str:
     """Say what a job does; where others are first, how many and for about how long."""
-    if not job.waiting or not hosting.is_hosted() or (lm := models.if_loaded(job.request.model)) is None:
+    if (place := _place(job)) is None:
         return job.stage
-    line = models.queue(lm).line()
-    before = next((place for place, other in enumerate(line) if other.work is job), None)
-    if before is None:
-        return job.stage
-    seconds = seconds_until_turn(job, models.queue(lm), line)
+    before, seconds = place
     if math.isnan(job.stated):
         job.stated = time.monotonic() - job.created + seconds
     about = "" if math.isnan(seconds) else f", about {max(1, round(seconds))} s"
     return f"Waiting for {_answers(before)}{about}"
+
+
+def _place(job: Followed) -> tuple[int, float] | None:
+    """Return how many wait before a job on a host, and for how many seconds it does; None where it does not wait."""
+    if not job.waiting or not hosting.is_hosted() or (lm := models.if_loaded(job.request.model)) is None:
+        return None
+    queue = models.queue(lm)
+    line = queue.line()
+    before = next((place for place, other in enumerate(line) if other.work is job), None)
+    return None if before is None else (before, seconds_until_turn(job, queue, line))
 
 
 def _answers(before: int) -> str:

@@ -404,7 +404,7 @@ def test_who_is_next_looks_often_and_a_page_runs_again_to_do_so(monkeypatch):
     left = iter([math.nan, 90.0, 8.0, 8.0, 3.0, 0.1])
     job = Job(REQUEST)
     monkeypatch.setattr(store().jobs, "jobs", dict.fromkeys([Job(REQUEST) for _ in range(80)], "visitor"))
-    monkeypatch.setattr(looking, "_seconds_left", lambda _job: next(left))
+    monkeypatch.setattr(looking, "_place", lambda _job: (1, next(left)))
     assert [looking.poll_seconds(job) for _ in range(3)] == [20.0, 20.0, 8.0]
     moved = [looking.has_moved(job, waiting=True, every=every) for every in (12.0, 8.0, 0.5)]
     assert moved == [False, True, False]

@@ -1,4 +1,4 @@
-"""What a crowd without manners does to a hosted app, each alone and behind the real nginx: who waits, and for how long.
+"""Misuse of a hosted app, alone and behind the real nginx: how long others wait meanwhile.
 
 Visitors hang up in the middle, fill the queue and leave, stay silent, send values of a wrong kind, or use the name of
 a session that is not theirs. Each time another visitor asks for a short answer, or opens a page.
@@ -22,7 +22,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.exceptions import ConnectionClosed
 
 from analysis.evidence.record import Bound, Record
-from benchmarks.support.recording import measured, tell
+from benchmarks.support.recording import measured
 from benchmarks.support.server import hosting
 from pages.ui.host.guarding.nginx import HEADER
 from rauq.checkpoints.model_info import inspect_model
@@ -32,7 +32,7 @@ from tests.robustness.hosted.states import hostile_state
 
 SEED = 3
 LEAVERS, AT_ONCE, LEAVER_TOKENS, STAY = 200, 50, 64, 1.0  # visitors, how many at a time, and seconds until they leave
-HOARDERS, EACH, HOARDER_TOKENS, HOARD = 2, 32, 256, 6.0  # addresses, the sessions of each, and seconds until they leave
+FILLERS, EACH, FILLER_TOKENS, FILL = 2, 32, 256, 6.0  # addresses, the sessions of each, and seconds until they leave
 SILENT, SOFT_LIMIT, SILENCE = 1_100, 1_024, 25.0  # connections, files that the host may open at first, and seconds
 WRONG = 299  # values
 MOST_WAIT, MOST_PAGE, MOST_LOG = 10.0, 2.0, 100_000  # seconds, seconds, bytes
@@ -86,7 +86,7 @@ def _leave_after(way: Way, source: str, *, tokens: int, seconds: float) -> None:
         client.open("inspect")
         _ask(client, tokens)
         time.sleep(seconds)
-        client.connection.socket.shutdown(socket.SHUT_RDWR)  # without a word
+        client.connection.socket.shutdown(socket.SHUT_RDWR)  # without a closing message
 
 
 def leavers(way: Way, _log: "IO[bytes]") -> Iterator[Finding]:
@@ -98,12 +98,12 @@ def leavers(way: Way, _log: "IO[bytes]") -> Iterator[Finding]:
     yield Finding(done=done, measure="s until the next visitor is answered", value=_newcomer(way), most=MOST_WAIT)
 
 
-def hoarders(way: Way, _log: "IO[bytes]") -> Iterator[Finding]:
+def fillers(way: Way, _log: "IO[bytes]") -> Iterator[Finding]:
     """Two addresses fill the queue and leave."""
-    with ThreadPoolExecutor(HOARDERS * EACH) as pool:
-        for number in range(HOARDERS * EACH):
-            pool.submit(_leave_after, way, _source(3, number % HOARDERS), tokens=HOARDER_TOKENS, seconds=HOARD)
-    done = f"{HOARDERS} addresses ask for {HOARDERS * EACH} answers of {HOARDER_TOKENS} tokens and leave"
+    with ThreadPoolExecutor(FILLERS * EACH) as pool:
+        for number in range(FILLERS * EACH):
+            pool.submit(_leave_after, way, _source(3, number % FILLERS), tokens=FILLER_TOKENS, seconds=FILL)
+    done = f"{FILLERS} addresses ask for {FILLERS * EACH} answers of {FILLER_TOKENS} tokens and leave"
     yield Finding(done=done, measure="s until the next visitor is answered", value=_newcomer(way), most=MOST_WAIT)
 
 
@@ -169,7 +169,7 @@ def stranger(way: Way, log: "IO[bytes]") -> Iterator[Finding]:
     yield Finding(done=done, measure="names in the log", value=named, most=0)
 
 
-MISUSES: tuple[Misuse, ...] = (leavers, hoarders, silent, wrong_values, stranger)
+MISUSES: tuple[Misuse, ...] = (leavers, fillers, silent, wrong_values, stranger)
 
 
 def _size(log: "IO[bytes]") -> int:
@@ -187,23 +187,20 @@ def few_files() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _behind(way: Way, name: str, log: "IO[bytes]") -> Iterator[tuple[str, Finding]]:
+def _of_all(way: Way, log: "IO[bytes]") -> list[Finding]:
     _newcomer(way)  # the model is loaded
-    for misuse in MISUSES:
-        for finding in misuse(way, log):
-            tell(f"{name}: {finding.done}: {finding.value:.3g} {finding.measure}")
-            yield name, finding
+    return [finding for misuse in MISUSES for finding in misuse(way, log)]
 
 
-def findings(*, proxied: bool) -> list[tuple[str, Finding]]:
+def findings(*, proxied: bool) -> list[Finding]:
     """What each misuse does to a host of its own, alone or behind nginx."""
     options = ("--proxy-header", HEADER) if proxied else ()
     with tempfile.TemporaryFile() as log, ExitStack() as stack:
         with few_files():
             server = stack.enter_context(hosting(*options, log=log, changes=_MODELS))
         if not proxied:
-            return list(_behind(Way(address=server.address), ALONE, log))
-        return list(_behind(stack.enter_context(behind_nginx(server)), NGINX, log))
+            return _of_all(Way(address=server.address), log)
+        return _of_all(stack.enter_context(behind_nginx(server)), log)
 
 
 def measure() -> Record:
@@ -216,33 +213,33 @@ def measure() -> Record:
     alone, proxied = findings(proxied=False), findings(proxied=True)
     return measured(
         "misuse",
-        title="A crowd without manners, with smollm2",
+        title="Misuse of a hosted app, with smollm2",
         about=f"Each is done to a host alone, and to one behind the real nginx. {LEAVERS} visitors, {AT_ONCE} at once, "
-        f"ask for {LEAVER_TOKENS} tokens and hang up after {STAY:g} s; {HOARDERS} addresses with {EACH} sessions each "
-        f"ask for {HOARDER_TOKENS} tokens and leave after {HOARD:g} s; then a visitor asks for four tokens. {SILENT} "
+        f"ask for {LEAVER_TOKENS} tokens and hang up after {STAY:g} s; {FILLERS} addresses with {EACH} sessions each "
+        f"ask for {FILLER_TOKENS} tokens and leave after {FILL:g} s; then a visitor asks for four tokens. {SILENT} "
         f"connections say nothing, to a host that may open {SOFT_LIMIT} files at first. A session sends {WRONG} values "
         "of a wrong kind, and a stranger connects with the name of a session. All visitors have addresses of this "
         "machine, and share it with the host.",
         columns=("what was done", "measured", ALONE, NGINX, "at most"),
         rows=[
-            (one.done, one.measure, one.value, other.value, one.most)
-            for (_, one), (_, other) in zip(alone, proxied, strict=True)
+            (one.done, one.measure, one.value, other.value, one.most) for one, other in zip(alone, proxied, strict=True)
         ],
         bounds=[
             Bound(
                 text=f"{name}, {one.done}: {one.value:.3g} {one.measure}, at most {one.most:,g}",
                 met=one.value <= one.most,
             )
-            for name, one in (*alone, *proxied)
+            for name, found in ((ALONE, alone), (NGINX, proxied))
+            for one in found
         ],
         packages=("streamlit", "torch", "transformers"),
         finding=_finding(alone, proxied),
     )
 
 
-def _finding(alone: list[tuple[str, Finding]], proxied: list[tuple[str, Finding]]) -> str:
-    waits = [[one.value for _, one in found if one.most == MOST_WAIT] for found in (alone, proxied)]
+def _finding(alone: list[Finding], proxied: list[Finding]) -> str:
+    waits = [[one.value for one in found if one.most == MOST_WAIT] for found in (alone, proxied)]
     return (
-        f"After visitors who hang up or hoard the queue, the next one is answered within {max(waits[0]):.1f} s, behind "
-        f"nginx within {max(waits[1]):.1f} s."
+        f"After visitors who hang up, or fill the queue and leave, the next one is answered within {max(waits[0]):.1f} s, "
+        f"behind nginx within {max(waits[1]):.1f} s."
     )
