@@ -240,6 +240,6 @@ def measure() -> Record:
 def _finding(alone: list[Finding], proxied: list[Finding]) -> str:
     waits = [[one.value for one in found if one.most == MOST_WAIT] for found in (alone, proxied)]
     return (
-        f"After visitors who hang up, or fill the queue and leave, the next one is answered within {max(waits[0]):.1f} s, "
-        f"behind nginx within {max(waits[1]):.1f} s."
+        f"After visitors who hang up, or fill the queue and leave, the next one is answered within "
+        f"{max(waits[0]):.1f} s, behind nginx within {max(waits[1]):.1f} s."
     )
