@@ -16,7 +16,6 @@ from tests.robustness.client import Client, connected
 from tests.robustness.hosted.browser import Browser, as_visitor
 
 SEED = 11
-READING = (5.0, 20.0)  # seconds between an answer and the next question
 MOST_QUESTIONS = 3  # of a visitor
 LEAVING = (0.0, 6.0)  # seconds between a question and the end of its tab
 SLOW = 0.2  # seconds that a slow reader takes for each message
@@ -24,6 +23,18 @@ UPLOAD = 40 * 2**20  # bytes
 PATIENCE = 300.0  # seconds that a visitor waits
 _LOOK = 1.0  # seconds between two pages that are opened beside the crowd
 _ROW = b"Where is the city number 1234567 of that country?,There\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passing:
+    """Visitors who come independently of each other: for how many seconds, and how many a minute on average.
+
+    `reading`: the least and the most seconds between an answer and the next question.
+    """
+
+    seconds: float
+    each_minute: float
+    reading: tuple[float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +46,7 @@ class Arrival:
     at: float
     tokens: int
     questions: int = 1
+    reading: tuple[float, float] = (0.0, 0.0)
     leaves: bool = False
     is_slow: bool = False
     uploads: bool = False
@@ -44,10 +56,12 @@ class Arrival:
 class Came:
     """What a crowd did: the seconds that each question took until its page was drawn, and those of others' pages.
 
-    `repeated`: how often a visitor clicked again, since the page had settled without an answer.
+    `present`: how many visitors were there at once, on average. `repeated`: how often a visitor clicked again, since
+    the page had settled without an answer.
     """
 
     asked: tuple[float, ...]
+    present: float
     beside: tuple[float, ...]
     repeated: int
     faults: tuple[str, ...]
@@ -59,10 +73,10 @@ def together(name: str, count: int, *, tokens: int, address: str = "") -> list[A
     return [Arrival(name=own, address=behind, at=0.0, tokens=tokens) for own, behind in each]
 
 
-def at_random(name: str, *, seconds: float, each_minute: float, tokens: int) -> list[Arrival]:
+def at_random(name: str, passing: Passing, *, tokens: int) -> list[Arrival]:
     """Visitors who come independently of each other: a third leaves, a tenth reads slowly, a tenth uploads a file."""
     rng, at, found = Random(SEED), 0.0, list[Arrival]()
-    while (at := at + rng.expovariate(each_minute / 60)) < seconds:
+    while (at := at + rng.expovariate(passing.each_minute / 60)) < passing.seconds:
         own = f"{name} {len(found)}"
         leaves, kind = rng.random() < 1 / 3, rng.random()
         found.append(
@@ -72,6 +86,7 @@ def at_random(name: str, *, seconds: float, each_minute: float, tokens: int) -> 
                 at=at,
                 tokens=tokens,
                 questions=rng.randint(1, MOST_QUESTIONS),
+                reading=passing.reading,
                 leaves=leaves,
                 is_slow=kind < 0.1,
                 uploads=kind >= 0.9,
@@ -89,6 +104,7 @@ def come(address: str, arrivals: Sequence[Arrival]) -> Came:
         list(pool.map(lambda visitor: visitor.come(begun), visitors))
     return Came(
         asked=tuple(seconds for visitor in visitors for seconds in visitor.asked),
+        present=sum(visitor.stayed for visitor in visitors) / (time.monotonic() - begun),
         beside=tuple(beside),
         repeated=sum(visitor.repeated for visitor in visitors),
         faults=tuple(fault for visitor in visitors for fault in visitor.faults),
@@ -103,12 +119,14 @@ class _Visitor:
     arrival: Arrival
     questions: Sequence[str]
     asked: list[float] = field(default_factory=list)
+    stayed: float = 0.0
     repeated: int = 0
     faults: list[str] = field(default_factory=list)
 
     def come(self, begun: float) -> None:
         """Come at the time of arrival, and stay until all is asked and read."""
         time.sleep(max(0.0, begun + self.arrival.at - time.monotonic()))
+        came = time.monotonic()
         try:
             read = _slowly if self.arrival.is_slow else _at_once
             with connected(self.host, read, headers=as_visitor(self.arrival.address)) as client:
@@ -118,11 +136,12 @@ class _Visitor:
                 self.faults += client.faults
         except Exception as error:  # noqa: BLE001 - every error is a fault
             self.faults.append(f"{self.arrival.name}: {type(error).__name__}: {error}")
+        self.stayed = time.monotonic() - came
 
     def _stay(self, client: Client, rng: Random) -> None:
         for number in range(self.arrival.questions):
             if number:
-                time.sleep(rng.uniform(*READING))
+                time.sleep(rng.uniform(*self.arrival.reading))
             begun, before = time.monotonic(), client.query
             self._ask(client, rng)
             if self.arrival.leaves and number == self.arrival.questions - 1:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO
+from urllib.request import urlopen
 
 import numpy as np
 
@@ -17,10 +18,10 @@ from benchmarks.support.server import Server, hosting, memory_mib
 from pages.ui.host.queueing.pace import MOST_SECONDS
 from rauq.checkpoints.model_info import inspect_model
 from tests.robustness.hosted.browser import BY_PROXY
-from tests.robustness.hosted.crowd import Arrival, Came, at_random, come, together
+from tests.robustness.hosted.crowd import Arrival, Came, Passing, at_random, come, together
 from tests.robustness.short_lived_host import SECONDS as LEFT_SECONDS
 
-SECONDS, EACH_MINUTE = 90.0, 12.0
+SHORT = Passing(seconds=90.0, each_minute=12.0, reading=(5.0, 20.0))
 CLASS, MANY, WARM = 30, 100, 12
 MOST_GROWTH = 0.10
 MOST_FACTOR, LEAST_SHARE = 1.5, 0.9  # of the stated waits, how many may be off by how much
@@ -31,6 +32,7 @@ MOST_LOG = 10.0  # MB
 
 _HOST = "tests.robustness.short_lived_host"
 _MODELS = {"RAUQ_MODELS": "smollm2,atlas"}
+_UNFINISHED = re.compile(r"^rauq_generations{.*} (\d+)$", re.MULTILINE)
 _ANSWER = re.compile(
     r'Z answer outcome="(\w+)" model="smollm2" .* stated=(\S+) waited=(\S+) seconds=(\S+) visitor="([^"]*)"'
 )
@@ -78,11 +80,15 @@ class Visited:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """All crowds; memory in MiB before and after, bytes of the log, faults in it, and the machine's load before."""
+    """All crowds; memory in MiB before and after, bytes of the log, faults in it, and the machine's load before.
+
+    `unfinished`: the answers that are generated or wait in the end.
+    """
 
     crowds: tuple[Visited, ...]
     before: float
     after: float
+    unfinished: int
     log_bytes: int
     faults: tuple[str, ...]
     load: float
@@ -93,13 +99,13 @@ class Found:
         return self.after / self.before - 1
 
 
-def crowds(seconds: float) -> Mapping[str, Sequence[Arrival]]:
+def crowds(passing: Passing) -> Mapping[str, Sequence[Arrival]]:
     """The visitors of each crowd, one crowd after the other."""
     return {
         f"{CLASS} of one address at once, 32 tokens": together("pupil", CLASS, tokens=32, address="class"),
         f"{MANY} addresses at once, 16 tokens": together("one of many", MANY, tokens=16),
-        f"{EACH_MINUTE:g} a minute for {seconds / 60:g} min, a third leaves": at_random(
-            "passer-by", seconds=seconds, each_minute=EACH_MINUTE, tokens=64
+        f"{passing.each_minute:g} a minute for {passing.seconds / 60:g} min, a third leaves": at_random(
+            "passer-by", passing, tokens=64
         ),
     }
 
@@ -121,6 +127,7 @@ def visited(arriving: Mapping[str, Sequence[Arrival]]) -> Found:
             crowds=found,
             before=before,
             after=memory_mib(server),
+            unfinished=_unfinished(server.address),
             log_bytes=log.tell(),
             faults=(*(fault for one in found for fault in one.came.faults), *_faults(lines)),
             load=load,
@@ -139,6 +146,12 @@ def _come(server: Server, log: IO[bytes], name: str, arrivals: Sequence[Arrival]
 def _lines(log: IO[bytes]) -> list[str]:
     """What is in the log so far; the host writes at its end."""
     return os.pread(log.fileno(), os.fstat(log.fileno()).st_size, 0).decode(errors="replace").splitlines()
+
+
+def _unfinished(address: str) -> int:
+    """How many answers are generated or wait for it, by what the host tells its operator."""
+    with urlopen(f"{address}/metrics", timeout=MOST_SECONDS) as told:  # noqa: S310 - our own server
+        return sum(map(int, _UNFINISHED.findall(told.read().decode())))
 
 
 def _faults(lines: Sequence[str]) -> Iterator[str]:
@@ -202,12 +215,14 @@ def record(name: str, found: Found, *, title: str, about: str) -> Record:
             at_least(f"share of {len(factors)} stated waits within a factor of {MOST_FACTOR:g}", share, LEAST_SHARE),
             at_most("seconds from the last answer until its page shows it", late, MOST_LATE),
             at_most("seconds of the slowest page of others", max(pages), MOST_PAGE),
+            at_most("answers that are generated or wait in the end", found.unfinished, 0),
             at_most("growth of memory", found.growth, MOST_GROWTH),
             at_most("MB of log", found.log_bytes / 1e6, MOST_LOG),
         ],
         notes=[
             f"Load of the machine before: {found.load:.1f}.",
             f"Memory: {found.before:.0f} MiB before, {found.after:.0f} MiB after.",
+            f"Visitors who came at random and were there at once, on average: {passing.came.present:.0f}.",
             f"Clicks repeated where a page had settled without an answer: {repeated}.",
             *found.faults[:20],
         ],
@@ -218,20 +233,21 @@ def record(name: str, found: Found, *, title: str, about: str) -> Record:
     )
 
 
-def about(seconds: float) -> str:
+def about(passing: Passing) -> str:
     """What is done, and for how long visitors come at random."""
     return (
         f"Real clients ask smollm2 questions about facts: a class behind one address, {MANY} visitors with an address "
-        f"each, and for {seconds / 60:g} minutes {EACH_MINUTE:g} a minute on average (Poisson), of whom a third closes "
-        "its tab within 6 s of its last question, a tenth reads slowly, and a tenth uploads 40 MiB. Waits are those of "
-        "the host's log, until the model is the answer's; what its page said first is compared with them, less than a "
-        "second as one. An answer is shown when its visitor's page is drawn, counted from the click. Another visitor "
-        "opens pages meanwhile. Server and clients share the machine. The server is started as make host starts it, "
-        f"but deletes what sessions left after {LEFT_SECONDS:g} s, not 300 s."
+        f"each, and for {passing.seconds / 60:g} minutes {passing.each_minute:g} a minute on average (Poisson), who "
+        f"ask up to three questions, {passing.reading[0]:g} to {passing.reading[1]:g} s after the answer before. A third "
+        "of them closes its tab within 6 s of its last question, a tenth takes messages slowly, and a tenth uploads 40 "
+        "MiB. Waits are those of the host's log, until the model is the answer's; what its page said first is compared "
+        "with them, less than a second as one. An answer is shown when its visitor's page is drawn, counted from the "
+        "click. Another visitor opens pages meanwhile. Server and clients share the machine. The server is started as "
+        f"make host starts it, but deletes what sessions left after {LEFT_SECONDS:g} s, not 300 s."
     )
 
 
 def measure() -> Record:
     """The crowds in short."""
-    found = visited(crowds(SECONDS))
-    return record("visitors", found, title="Visitors of a hosted app, with smollm2", about=about(SECONDS))
+    found = visited(crowds(SHORT))
+    return record("visitors", found, title="Visitors of a hosted app, with smollm2", about=about(SHORT))
