@@ -51,6 +51,10 @@ class Place:
         """The path of a file of the run."""
         return f"{self.path}/{name}"
 
+    def beside(self, kind: str) -> Path:
+        """A file beside the copy, which no run is named like."""
+        return self.folder.with_name(f".{self.folder.name}.{kind}")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Workspace:
@@ -96,8 +100,8 @@ def local_copy(address: str) -> Path:
         >>> analysis.local_copy("s3://BUCKET/facts")  # doctest: +SKIP
         PosixPath('/home/me/.cache/rauq/runs/read-0123456789ab')
     """
-    place = _place(address, "read")
-    with FileLock(place.folder.with_suffix(".lock")), _plain_errors(place, "read"):
+    place = _copy(address, "read")
+    with FileLock(place.beside("lock")), _plain_errors(place, "read"):
         _download(place)
     if not (place.folder / MANIFEST).exists():
         message = f"{address} is not a run: it has no {MANIFEST}. Give the address that `score --out` wrote to."
@@ -116,7 +120,7 @@ def workspace(place: str | Path) -> Iterator[Workspace]:
     if not is_store(place):
         yield Workspace(folder=Path(place), place=str(place))
         return
-    there = _place(str(place), "work")
+    there = _copy(str(place), "work")
     with _leased(there) as check:
         with _plain_errors(there, "read"):
             _download(there)
@@ -128,7 +132,103 @@ def workspace(place: str | Path) -> Iterator[Workspace]:
             space.upload()
 
 
-def _place(address: str, purpose: str) -> Place:
+def names_at(address: str) -> tuple[str, ...]:
+    """The names of what lies below an address, as runs do that `keep` uploaded.
+
+    Raises:
+        InvalidInput, MissingPackage: as of `local_copy`.
+        RunError: the store cannot be read.
+    """
+    there = _place(address, Path())
+    with _plain_errors(there, "read"):
+        try:
+            found = there.files.ls(there.path, detail=True, refresh=True)
+        except FileNotFoundError:
+            return ()
+        return tuple(sorted(one["name"].rstrip("/").rpartition("/")[2] for one in found if one["type"] == "directory"))
+
+
+def bytes_at(address: str) -> int:
+    """The bytes of all that lies below an address.
+
+    Raises:
+        InvalidInput, MissingPackage, RunError: as of `names_at`.
+    """
+    there = _place(address, Path())
+    with _plain_errors(there, "read"):
+        try:
+            return int(there.files.du(there.path))
+        except FileNotFoundError:
+            return 0
+
+
+def check_writable(address: str) -> None:
+    """Check that runs can be written below an address, by an object that is deleted again.
+
+    Raises:
+        InvalidInput, MissingPackage: as of `local_copy`.
+        RunError: the store cannot be written.
+    """
+    place = _place(address, Path())
+    probe = place.at(f"probe-{uuid.uuid4().hex}")
+    with _plain_errors(place, "written"):
+        place.files.pipe_file(probe, b"")
+        place.files.rm_file(probe)
+
+
+def keep(folder: Path, address: str, *, anew: bool = False) -> None:
+    """Make what lies at an address equal to a run: upload what is new, tables last, and delete what is gone here.
+
+    `anew`: upload all, whatever was uploaded before.
+
+    Raises:
+        InvalidInput, MissingPackage: as of `local_copy`.
+        RunError: the store cannot be written.
+    """
+    place = _place(address, folder)
+    if anew:
+        place.beside("json").unlink(missing_ok=True)
+    _upload(place, lambda: None)
+    seen = _read_seen(place)
+    gone = [name for name in seen if not (folder / name).exists()]
+    if gone and (folder / MANIFEST).exists():
+        with _plain_errors(place, "written"):
+            for name in gone:
+                place.files.rm_file(place.at(name))
+                _write_seen(place, seen := {known: seen[known] for known in seen if known != name})
+
+
+def fetch(address: str, folder: Path) -> None:
+    """Download a run that `keep` uploaded; its folder is there once it is whole.
+
+    Raises:
+        InvalidInput, MissingPackage: as of `local_copy`.
+        RunError: the store cannot be read, or it has no manifest.
+    """
+    place = _place(address, folder.with_name(f".fetched-{folder.name}"))
+    place.folder.mkdir(parents=True, exist_ok=True)
+    with _plain_errors(place, "read"):
+        _download(place)
+        if not (place.folder / MANIFEST).exists():
+            message = f"{address} is not a run: it has no {MANIFEST}."
+            raise RunError(message)
+        place.beside("json").replace(replace(place, folder=folder).beside("json"))
+        place.folder.rename(folder)
+
+
+def forget(address: str) -> None:
+    """Delete a run from a store.
+
+    Raises:
+        InvalidInput, MissingPackage: as of `local_copy`.
+        RunError: the store cannot be written.
+    """
+    place = _place(address, Path())
+    with _plain_errors(place, "written"), suppress(FileNotFoundError):
+        place.files.rm(place.path, recursive=True)
+
+
+def _place(address: str, folder: Path) -> Place:
     protocol = address.partition("://")[0]
     if protocol not in PROTOCOLS:
         allowed = ", ".join(f"{one}://" for one in PROTOCOLS)
@@ -142,10 +242,15 @@ def _place(address: str, purpose: str) -> Place:
     except ImportError as error:
         message = f"{address} needs another package ({error}): pip install s3fs for s3://, gcsfs for gs://"
         raise MissingPackage(message) from error
-    key = hashlib.sha256(f"{purpose} {address}".encode()).hexdigest()[:24]
-    folder = default_store().place / "runs" / key
-    folder.mkdir(parents=True, exist_ok=True)
     return Place(address=address, files=files, path=path.rstrip("/"), folder=folder)
+
+
+def _copy(address: str, purpose: str) -> Place:
+    """A run in a store, and the folder of its copy in the cache."""
+    key = hashlib.sha256(f"{purpose} {address}".encode()).hexdigest()[:24]
+    place = _place(address, default_store().place / "runs" / key)
+    place.folder.mkdir(parents=True, exist_ok=True)
+    return place
 
 
 @contextmanager
@@ -187,16 +292,16 @@ def _state(path: Path) -> tuple[int, int]:
 
 def _read_seen(place: Place) -> _Seen:
     try:
-        found = json.loads(place.folder.with_suffix(".json").read_text(encoding="utf-8"))
+        found = json.loads(place.beside("json").read_text(encoding="utf-8"))
         return {name: (str(version), int(size), int(time)) for name, (version, size, time) in found.items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}  # then everything is downloaded again
 
 
 def _write_seen(place: Place, seen: _Seen) -> None:
-    temporary = place.folder.with_suffix(".tmp")
+    temporary = place.beside("tmp")
     temporary.write_text(json.dumps(seen), encoding="utf-8")
-    temporary.replace(place.folder.with_suffix(".json"))
+    temporary.replace(place.beside("json"))
 
 
 def _download(place: Place) -> None:

@@ -51,9 +51,14 @@ def bundled_folder() -> Path:
 def list_runs(root: Path) -> tuple[Listed, ...]:
     """The bundled run, then those under `root` by name; folders that are no run are left out."""
     own = sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
-    runs = [path for path in own if _NAME.fullmatch(path.name) and _looks_like_run(path)]
+    runs = [path for path in own if is_name(path.name) and _looks_like_run(path)]
     bundled = [_listed(BUNDLED, bundled_folder(), read_only=True)] if bundled_folder().is_dir() else []
     return (*bundled, *(_listed(path.name, path) for path in runs))
+
+
+def is_name(name: str) -> bool:
+    """Whether a run can have this name."""
+    return _NAME.fullmatch(name) is not None
 
 
 def folder_of(name: str, root: Path) -> Path:
@@ -62,7 +67,7 @@ def folder_of(name: str, root: Path) -> Path:
     Raises:
         InvalidInput: no run can have this name.
     """
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         message = (
             f"{name!r} is not a valid name for a run; use up to 64 letters, digits, dots, dashes and underscores, "
             f"starting with a letter or a digit, such as {slug(name)!r}."

@@ -3,6 +3,7 @@
 import shutil
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 from fsspec.core import url_to_fs
@@ -113,7 +114,7 @@ def test_a_run_in_a_store_that_is_stopped_and_resumed_elsewhere_is_that_of_a_fol
 
 def test_a_table_is_uploaded_after_the_arrays_of_its_shard_and_shards_as_they_are_saved(address, monkeypatch):
     with workspace(address) as space:
-        files, sent, saved = stores._place(address, "work").files, [], []
+        files, sent, saved = stores._place(address, Path()).files, [], []
         put = files.put_file
         monkeypatch.setattr(
             files, "put_file", lambda here, there: (sent.append(there.rpartition("/")[2]), put(here, there))
@@ -131,7 +132,7 @@ def test_a_reader_downloads_what_has_changed_and_forgets_what_is_gone(address, m
     with workspace(address) as space:
         fill(space.folder, plain)
     machine("reader")
-    files, got = stores._place(address, "read").files, []
+    files, got = stores._place(address, Path()).files, []
     get = files.get_file
     monkeypatch.setattr(files, "get_file", lambda there, here: (got.append(there.rpartition("/")[2]), get(there, here)))
     first = local_copy(address)
@@ -141,7 +142,7 @@ def test_a_reader_downloads_what_has_changed_and_forgets_what_is_gone(address, m
     machine("first")
     with workspace(address) as space:
         (space.folder / "timings.jsonl").write_text("\n")
-    files.rm_file(f"{stores._place(address, 'read').path}/answers-00002.parquet")
+    files.rm_file(f"{stores._place(address, Path()).path}/answers-00002.parquet")
     machine("reader")
     got.clear()
     assert "answers-00002.parquet" not in contents(local_copy(address))
@@ -161,7 +162,7 @@ def test_a_second_job_is_refused_and_one_after_the_other_is_not(address, machine
             next(iter_of(workspace(address)))
     with workspace(address) as space:
         assert (space.folder / "timings.jsonl").read_text() == "mine\n"
-    assert stores._leases(stores._place(address, "work")) == []
+    assert stores._leases(stores._copy(address, "work")) == []
 
 
 def iter_of(manager):
@@ -170,7 +171,7 @@ def iter_of(manager):
 
 
 def test_of_two_jobs_that_find_an_ended_lease_one_takes_the_next(address, monkeypatch):
-    place, taken, barrier = stores._place(address, "work"), [], threading.Barrier(2)
+    place, taken, barrier = stores._copy(address, "work"), [], threading.Barrier(2)
     assert stores._acquire(place, b"a, 1, x") == "lease-000000001"
     monkeypatch.setattr(stores, "LEASE_SECONDS", -1.0)
     age = stores._age
@@ -213,7 +214,7 @@ def test_a_job_whose_lease_another_has_replaced_writes_nothing(address, machine,
 
 def test_a_lease_is_renewed(address, monkeypatch):
     monkeypatch.setattr(stores, "_RENEW_SECONDS", 0.01)
-    place, written = stores._place(address, "work"), threading.Event()
+    place, written = stores._copy(address, "work"), threading.Event()
     pipe = place.files.pipe_file
 
     def seen(path, value, **options):
@@ -276,3 +277,67 @@ def test_the_commands_take_an_address(s3, capsys, monkeypatch):
     with pytest.raises(SystemExit):
         main(["check", "ftp://host/run"])
     assert "begins with s3://" in capsys.readouterr().err
+
+
+@pytest.fixture
+def puts(address, monkeypatch):
+    """The names of the files that are uploaded."""
+    files, names = stores._place(address, Path()).files, []
+    put = files.put_file
+    monkeypatch.setattr(
+        files, "put_file", lambda here, there: (names.append(there.rpartition("/")[2]), put(here, there))
+    )
+    return names
+
+
+def test_a_run_is_kept_as_it_is_found_elsewhere_and_forgotten(address, plain, tmp_path):
+    mine = shutil.copytree(plain, tmp_path / "own" / "a.b")
+    assert stores.names_at(address) == ()
+    assert stores.bytes_at(address) == 0
+    stores.keep(mine, f"{address}/a.b")
+    stores.keep(shutil.copytree(plain, tmp_path / "own" / "a"), f"{address}/a")
+    assert stores.names_at(address) == ("a", "a.b")
+    assert stores.bytes_at(address) >= 2 * sum(map(len, contents(plain).values()))
+    stores.fetch(f"{address}/a.b", tmp_path / "other" / "a.b")
+    assert contents(tmp_path / "other" / "a.b") == contents(plain)
+    assert open_run(tmp_path / "other" / "a.b").frame().equals(open_run(plain).frame())
+    stores.forget(f"{address}/a.b")
+    stores.forget(f"{address}/a.b")
+    assert stores.names_at(address) == ("a",)
+
+
+def test_what_changes_in_a_kept_run_alone_is_uploaded_and_what_is_gone_is_deleted(address, plain, tmp_path, puts):
+    mine = shutil.copytree(plain, tmp_path / "own")
+    stores.keep(mine, address)
+    (mine / "timings.jsonl").write_text("changed\n")
+    (mine / "answers-00002.parquet").unlink()
+    puts.clear()
+    stores.keep(mine, address)
+    assert puts == ["timings.jsonl"]
+    stores.fetch(address, tmp_path / "other")
+    assert (tmp_path / "other" / "timings.jsonl").read_text() == "changed\n"
+    assert not (tmp_path / "other" / "answers-00002.parquet").exists()
+    stores.keep(mine, address, anew=True)
+    assert len(puts) > 3
+
+
+def test_a_folder_without_a_manifest_deletes_nothing_and_a_place_without_one_is_no_run(address, plain, tmp_path):
+    mine = shutil.copytree(plain, tmp_path / "own")
+    stores.keep(mine, address)
+    for path in mine.iterdir():
+        path.unlink()
+    stores.keep(mine, address)
+    stores.fetch(address, tmp_path / "other")
+    assert contents(tmp_path / "other") == contents(plain)
+    with pytest.raises(RunError, match=r"is not a run: it has no manifest\.json"):
+        stores.fetch(f"{address}/nothing", tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_store_is_tried_before_a_host_keeps_runs_in_it(address):
+    stores.check_writable(address)
+    assert stores.names_at(address) == ()
+    with pytest.raises(InvalidInput, match="begins with s3://"):
+        stores.check_writable("ftp://somewhere")
+    with pytest.raises(RunError, match="cannot be written"):
+        stores.check_writable("s3://missing/runs")

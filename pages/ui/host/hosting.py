@@ -24,6 +24,7 @@ from rauq.labels import EngineName, running
 from rauq.trace.trace import Kind
 
 HOSTED_VARIABLE, is_hosted = layout.HOSTED_VARIABLE, layout.is_hosted
+RUNS_VARIABLE = "RAUQ_KEEP_RUNS"  # the address of a store, in which a host keeps the runs of its visitors
 # Streamlit's own: a traceback would show visitors details of this machine, and one in the log for each value of a wrong
 # kind, which `rich` prints past the log's filter, would fill it.
 STREAMLIT: Mapping[str, object] = MappingProxyType({"client.showErrorDetails": "none", "logger.enableRich": False})
@@ -38,7 +39,8 @@ class Limits:
     `characters` of a prompt, or of an answer that is scored; `new_tokens` of an answer, and `samples` of it; `rows` of
     a run, of which `batch` are answered at once; an archive unpacks to at most `archive` bytes. For all sessions
     together: running `jobs`, the `bytes` of their runs, `generations` running or waiting, connected `sessions`, and
-    the bytes of `uploads` that the server holds. What ends in `_each` is for one visitor, an address.
+    the bytes of `uploads` that the server holds. What ends in `_each` is for one visitor, an address. A store of runs
+    holds `stored` bytes, of which one visitor adds at most `stored_by_one` while the process runs.
 
     Several processes share what is for all, each with room for one visitor at least; each counts visitors for itself.
     """
@@ -60,6 +62,8 @@ class Limits:
     sessions_each: int = sys.maxsize
     uploads: int = sys.maxsize
     uploads_each: int = sys.maxsize
+    stored: int = sys.maxsize
+    stored_by_one: int = sys.maxsize
 
 
 class Busy(InvalidInput):
@@ -85,6 +89,8 @@ HOST = Limits(
     sessions_each=40,
     uploads=512 * 2**20,
     uploads_each=160 * 2**20,
+    stored=32 * 2**30,
+    stored_by_one=2**30,
 )
 
 
@@ -112,6 +118,11 @@ def _share(most: Limits, workers: int) -> Limits:
         name: max(getattr(most, each), getattr(most, name) // workers) for name, each in of_all.items()
     }
     return replace(most, **shares)
+
+
+def runs_address() -> str:
+    """Return the address of the store in which this host keeps runs; "" if they end with their sessions."""
+    return os.environ.get(RUNS_VARIABLE, "").rstrip("/") if is_hosted() else ""
 
 
 def models() -> tuple[str, ...]:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from pages.ui.host import hosting, metrics, models
+from pages.ui.host import hosting, models
 from pages.ui.host.hosting import Busy
 from pages.ui.host.looking import MOST_TOGETHER, seconds_until_turn
+from pages.ui.host.monitoring import metrics
 from pages.ui.host.queueing.pace import MOST_SECONDS, Work, undisturbed
 from pages.ui.host.request import Request, check_answer, marks, shares
 from pages.ui.host.store import session_name, store, visitor

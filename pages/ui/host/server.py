@@ -21,16 +21,18 @@ from streamlit import config
 from streamlit.runtime import get_instance
 
 from pages.ui.host import hosting
-from pages.ui.host.guarding import quiet_log
 from pages.ui.host.guarding.connections import Connection, room_for_connections
 from pages.ui.host.guarding.guard import LARGEST_MESSAGE, Guard, Rules
 from pages.ui.host.guarding.nginx import Site, configuration
+from pages.ui.host.monitoring import quiet_log
 from pages.ui.host.queueing import leaving
-from pages.ui.host.session_runs import clear_left, private_folder
+from pages.ui.host.session_runs import clear_left, keep_runs, private_folder
 from pages.ui.host.store import store
+from pages.ui.host.stored_runs import check_store
 from pages.ui.serving.middleware import MIDDLEWARE
 from pages.ui.serving.workers import is_orphan, is_supervisor, supervise, this_worker
 from rauq.checkpoints.memory import give_back
+from rauq.errors import InvalidInput
 from rauq.layout import HOST_COMMAND
 
 _log = logging.getLogger(__name__)
@@ -55,6 +57,7 @@ def main() -> None:
         return
     if is_supervisor(asked.workers):
         sys.exit(supervise(asked.workers))
+    os.environ[hosting.RUNS_VARIABLE] = asked.keep_runs
     middleware = prepare(asked.names, proxy_header=asked.proxy_header, frames=asked.frames)
     store().logs_prompts = asked.log_prompts
     app = st.App(APP, middleware=middleware, lifespan=clearing, on_script_error=page_failed)
@@ -173,6 +176,13 @@ def _arguments() -> argparse.Namespace:
         "--proxy-header", default="", help="header in which a trusted proxy names the visitor's address"
     )
     parser.add_argument("--frames", default="'none'", help="sites that may show the app in a frame")
+    parser.add_argument(
+        "--keep-runs",
+        default=os.environ.get(hosting.RUNS_VARIABLE, ""),
+        metavar="ADDRESS",
+        help="a store, such as s3://BUCKET/runs, in which visitors' runs are kept; by default they end with their "
+        "sessions",
+    )
     parser.add_argument("--log-prompts", action="store_true", help="write the prompts of visitors into the log")
     parser.add_argument(
         "--stop-seconds",
@@ -189,6 +199,11 @@ def _arguments() -> argparse.Namespace:
         parser.error(f"got the names {asked.names!r}; give at least one, such as rauq.example.org")
     if not 1 <= asked.workers <= MOST_WORKERS:
         parser.error(f"got {asked.workers} workers; give 1 to {MOST_WORKERS}")
+    if asked.keep_runs and not asked.print_nginx:
+        try:
+            check_store(asked.keep_runs)
+        except InvalidInput as error:
+            parser.exit(2, f"{parser.prog}: {error}\n")
     return asked
 
 
@@ -211,10 +226,12 @@ async def clearing(_app: st.App) -> AsyncIterator[None]:
     tasks = [
         asyncio.create_task(_every(LOOK_SECONDS, _clear_left)),
         asyncio.create_task(_every(leaving.LOOK_SECONDS, _stop_left)),
+        asyncio.create_task(_every(LOOK_SECONDS, _keep_runs)),
     ]
     try:
         yield
     finally:
+        await _keep_runs()
         for task in tasks:
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -227,7 +244,11 @@ async def _every(seconds: float, look: Callable[[], Awaitable[None]]) -> None:
         try:
             await look()
         except Exception:  # noqa: BLE001 - the next look may go better, and nobody else would clear anything
-            _log.exception("What sessions left behind was not cleared")
+            _log.exception("A regular task of the host failed")
+
+
+async def _keep_runs() -> None:
+    await asyncio.to_thread(keep_runs)
 
 
 async def _stop_left() -> None:

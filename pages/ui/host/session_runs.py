@@ -3,7 +3,7 @@
 On a user's own machine they are in one folder. On a host they are in a folder per session, whose name cannot be guessed
 and is in no link. It is deleted some minutes after its session has left, and all are deleted with the server: it holds
 a lock in the folder of all, which the kernel frees however the server ends, and the next one deletes what a killed one
-left behind.
+left behind. Where the host keeps runs in a store, the folder is that of a browser instead (see `stored_runs`).
 """
 
 import atexit
@@ -24,7 +24,7 @@ from filelock import FileLock
 
 from analysis.runs.job import WORKING, Status, is_held, read_status, request_stop, start_job
 from analysis.runs.manifest import size_of
-from pages.ui.host import hosting
+from pages.ui.host import hosting, stored_runs
 from pages.ui.host.hosting import Busy, ModelChoice
 from pages.ui.host.store import session, store, visitor
 from rauq.errors import InvalidInput, RunError
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from analysis.datasets.example import DataSet, Example
     from analysis.runs.manifest import Manifest, Request
+    from pages.ui.host.stored_runs import StoredRuns
 
 _MINE = "_runs_folder"
 _OWN_IDF = ("", "atlas")  # document frequencies: none, or those that come with the app
@@ -46,9 +47,29 @@ def runs_folder() -> Path:
 
     if not hosting.is_hosted():
         return library.runs_folder()
+    if (kept := stored()) is not None:
+        return kept.folder
     name: str = st.session_state.setdefault(_MINE, secrets.token_urlsafe(16))
     session().folder = name
     return private_folder() / name
+
+
+def stored() -> "StoredRuns | None":
+    """Return the runs that the host keeps for this session's browser; None if they end with the session."""
+    name, every = stored_runs.name_of(session().owner), store().stored_runs
+    if not name:
+        return None
+    with every.lock:  # else the folder may be deleted with the last session before
+        session().folder = name
+        known = stored_runs.opened(every, private_folder() / name, session().visitor)
+    stored_runs.await_first(known)
+    return known
+
+
+def forget_run(name: str) -> None:
+    """Delete a run of this session's browser in the store too, if there is one."""
+    if (kept := stored()) is not None:
+        stored_runs.forget(store().stored_runs, kept, name)
 
 
 def check_run(request: "Request", examples: "Iterable[Example]") -> None:
@@ -175,6 +196,7 @@ def make_room() -> None:
     """
     if not hosting.is_hosted():
         return
+    stored_runs.check_fetched(stored())
     most, mine = hosting.limits(), _visitors_runs()
     if len(mine) >= most.runs_each:
         message = f"Your address has {len(mine)} runs, and at most {most.runs_each} are allowed. Delete one of them."
@@ -200,11 +222,33 @@ def clear_left(is_connected: Callable[[str], bool]) -> list[str]:
         for run in working:
             with suppress(RunError):  # it has ended in the meantime
                 request_stop(run)
-        if working:
+        if working or not _let_go(gone.folder):
             store().sessions[name] = gone  # again at the next call
-        elif gone.folder:
-            shutil.rmtree(private_folder() / gone.folder, ignore_errors=True)
     return list(left)
+
+
+def keep_runs() -> None:
+    """Bring what was made or changed into the store, for all browsers whose runs are kept there."""
+    every = store().stored_runs
+    for runs in list(every.browsers.values()):
+        stored_runs.synchronise(every, runs)
+
+
+def _let_go(folder: str) -> bool:
+    """Delete the folder of a session that has left; return whether it is gone, or another session of the browser's.
+
+    What is not in the store yet is kept.
+    """
+    every = store().stored_runs
+    kept = every.browsers.get(folder)
+    if kept is not None and not stored_runs.synchronise(every, kept):
+        return False
+    with every.lock:
+        others = any(known.folder == folder for known in list(store().sessions.values()))
+        if folder and not others:
+            every.browsers.pop(folder, None)
+            shutil.rmtree(private_folder() / folder, ignore_errors=True)
+    return True
 
 
 def _runs(session: str = "*") -> list[Path]:

@@ -21,8 +21,9 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from pages.ui.host import hosting
 from pages.ui.host.hosting import Busy, ModelChoice
 from pages.ui.host.kept import KeptAnswers
-from pages.ui.host.metrics import Counts
+from pages.ui.host.monitoring.metrics import Counts
 from pages.ui.host.queueing.first_pages import FirstPages
+from pages.ui.host.stored_runs import AllStored
 
 if TYPE_CHECKING:
     from pages.ui.host.clients import ClientAnswers
@@ -235,6 +236,7 @@ class Store:
     speeds: dict[ModelChoice, float] = field(default_factory=dict)
     upload_slots: UploadSlots = field(default_factory=UploadSlots)
     answers: KeptAnswers = field(default_factory=KeptAnswers)
+    stored_runs: AllStored = field(default_factory=AllStored)
     sessions: dict[str, Session] = field(default_factory=dict)
     clients: "ClientAnswers | None" = None
 

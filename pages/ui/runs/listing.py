@@ -22,8 +22,8 @@ from analysis.runs.opened import Run
 from analysis.runs.own import needs_of, row_of
 from pages.ui.host import cache, hosting, uploads
 from pages.ui.host.hosting import without_folders
-from pages.ui.host.session_runs import counted, free_name, make_room, progress, runs_folder
-from pages.ui.runs import query
+from pages.ui.host.session_runs import counted, forget_run, free_name, make_room, progress, runs_folder
+from pages.ui.runs import kept, query
 from pages.ui.runs.joined_questions import joined_questions
 from pages.ui.runs.new_run import attempt, begin, open_form, problem
 from pages.ui.shared import state as shared_state
@@ -334,15 +334,15 @@ def _delete(name: str) -> None:
     """Delete a run after the user has confirmed."""
     _ask_to_delete(None)
     if attempt(lambda: delete_run(name, runs_folder()), name):
+        forget_run(name)
         query.choose(None)
         shared_state.notify("Run deleted.")
 
 
-_WHAT = "A run holds a model's answers to a data set, with attention and uncertainty, on this machine."
+_WHAT = "A run holds a model's answers to a data set, with attention and uncertainty,"
 _LEADS = (
     "The page Answer sets draws the paper's figures from a run; Methods compares how well methods rank its answers."
 )
-_HOSTED = "Only you see your runs here, and only while this page is open. Export the runs you want to keep."
 
 
 def head(*, about: bool = True) -> None:
@@ -355,7 +355,8 @@ def head(*, about: bool = True) -> None:
         new.button("New run", key="new_run", type="primary", width="stretch", on_click=open_form)
     if about:
         words = explained(_WHAT, _LEADS)
-        st.caption(f"{_WHAT} {_HOSTED}" if hosting.is_hosted() else _WHAT, help=f"{_LEADS}\n\n{words}")
+        st.caption(f"{_WHAT} {kept.whose()}", help=f"{_LEADS}\n\n{words}")
+        kept.told()
 
 
 def empty_state() -> None:

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from pages.ui.host import server
-from pages.ui.host.guarding.quiet_log import Seldom, _handlers
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Job
+from pages.ui.host.monitoring.quiet_log import Seldom, _handlers
 from pages.ui.host.queueing import leaving
 from pages.ui.host.request import Request
 from pages.ui.host.store import store

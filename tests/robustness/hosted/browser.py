@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPSConnection
 from urllib.parse import urlsplit
 
 from tests.robustness.client import NO_HEADERS
+from tests.robustness.hosted.proxy import trusting
 
 PROXY_HEADER = "X-Test-Visitor"
 BY_PROXY = ("--proxy-header", PROXY_HEADER)
@@ -29,10 +30,11 @@ class Answer:
 
 @dataclass(eq=False)
 class Browser:
-    """The requests of one visitor."""
+    """The requests of one visitor; `source`: its address of this machine, by which a host knows it without a header."""
 
     address: str
     visitor: str
+    source: str = ""
     token: str = field(init=False, default="")
 
     def ask(
@@ -44,13 +46,19 @@ class Browser:
         body: bytes | Iterable[bytes] | None = None,
     ) -> Answer:
         """The answer to one request; a body of several parts is sent in chunks."""
-        connection = HTTPConnection(urlsplit(self.address).netloc, timeout=_PATIENCE)
+        connection = self._connection()
         try:
             connection.request(method, path, body, {**as_visitor(self.visitor), **headers})
             found = connection.getresponse()
             return Answer(found.status, {name.lower(): value for name, value in found.getheaders()}, found.read())
         finally:
             connection.close()
+
+    def _connection(self) -> HTTPConnection:
+        parts, source = urlsplit(self.address), (self.source, 0) if self.source else None
+        if parts.scheme == "https":
+            return HTTPSConnection(parts.netloc, timeout=_PATIENCE, source_address=source, context=trusting())
+        return HTTPConnection(parts.netloc, timeout=_PATIENCE, source_address=source)
 
     def upload(self, session: str, file: str, content: bytes, *, name: str = "a.csv", chunked: bool = False) -> Answer:
         """The answer to a file that is put straight to the server."""

@@ -19,10 +19,12 @@ from websockets.sync.client import connect
 
 from benchmarks.support.server import HEALTH, hosting
 from pages.ui.host import hosting as rules
-from pages.ui.host.guarding import places
+from pages.ui.host.guarding import owners, places
 from pages.ui.host.guarding.nginx import HEADER
-from tests.robustness.hosted.proxy import NAME, PATIENCE, ask, nginx, trusting
+from tests.robustness.hosted.proxy import NAME, PATIENCE, Way, ask, nginx, trusting
 from tests.robustness.hosted.workers import worker_pids
+
+LISTED = "details_mine"  # the key of what opens the run named mine in the list
 
 
 @pytest.fixture(scope="module")
@@ -214,3 +216,29 @@ def test_a_killed_worker_leaves_its_browsers_to_the_next_and_comes_back(workers)
     with session(port, **at(2)) as back:
         assert place_of(back, 2) == 2
     assert ask(port, HEALTH)[0] == 200
+
+
+def test_a_kept_run_is_found_at_the_next_worker_once_that_of_its_browser_was_killed(tmp_path):
+    shared = tmp_path / "shared"
+    keeping = ("--proxy-header", HEADER, "--keep-runs", f"file://{shared}")
+    with hosting(*keeping, workers=2) as server, nginx(tmp_path, port=port_of(server), workers=2) as outer:
+        way = Way(address=f"https://127.0.0.1:{outer}")
+        mine, other = ({owners.COOKIE: letter * 22, places.COOKIE: "1"} for letter in "mo")
+        with way.session("127.0.0.7", cookies=mine) as client:
+            client.open("runs", "view=new")
+            client.change(client.chosen("new_run_source", "Facts"))
+            client.settle()
+            client.click("start_run", client.typed("new_run_name", "mine"))
+            client.wait_for_page()
+            assert LISTED in client.widgets
+            deadline = time.monotonic() + PATIENCE
+            while not list(shared.rglob("manifest.json")):
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            os.kill(worker_pids(server)[1], signal.SIGKILL)
+        until_healthy(port_of(server))
+        for cookies, is_listed in ((mine | {places.COOKIE: "2"}, True), (other, False)):
+            with way.session("127.0.0.7", cookies=cookies) as client:
+                client.visit("runs")
+                client.wait_until(lambda: client.settled or LISTED in client.widgets)
+                assert (LISTED in client.widgets) == is_listed

@@ -1,7 +1,8 @@
 """Misuse of a hosted app, alone and behind the real nginx: how long others wait meanwhile.
 
-Visitors hang up in the middle, fill the queue and leave, stay silent, send values of a wrong kind, or use the name of
-a session that is not theirs. Each time another visitor asks for a short answer, or opens a page.
+Visitors hang up in the middle, fill the queue and leave, stay silent, come all at once, upload tables of millions of
+rows, send values of a wrong kind, or use the name of a session that is not theirs. Each time another visitor asks for a
+short answer, opens a page, or uploads a small table.
 """
 
 import os
@@ -18,24 +19,32 @@ from typing import IO
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.Common_pb2 import FileUploaderState, UploadedFileInfo
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.exceptions import ConnectionClosed
 
 from analysis.evidence.record import Bound, Record
 from benchmarks.support.recording import measured
 from benchmarks.support.server import hosting
+from pages.ui.host import hosting as rules
 from pages.ui.host.guarding.nginx import HEADER
 from rauq.checkpoints.model_info import inspect_model
 from tests.robustness.client import Client
-from tests.robustness.hosted.proxy import Way, behind_nginx
+from tests.robustness.hosted.browser import Browser
+from tests.robustness.hosted.proxy import PATIENCE, Way, behind_nginx
 from tests.robustness.hosted.states import hostile_state
 
 SEED = 3
 LEAVERS, AT_ONCE, LEAVER_TOKENS, STAY = 200, 50, 64, 1.0  # visitors, how many at a time, and seconds until they leave
 FILLERS, EACH, FILLER_TOKENS, FILL = 2, 32, 256, 6.0  # addresses, the sessions of each, and seconds until they leave
 SILENT, SOFT_LIMIT, SILENCE = 1_100, 1_024, 25.0  # connections, files that the host may open at first, and seconds
+MANY, SHORT_TOKENS = 100, 16  # visitors at once, each with an address of its own
+UPLOADERS, ROWS, SMALL_TABLE = 2, 30_000_000, b"prompt\na\nb\nc\n"  # rows of a table of 60 MB, and a table of three
+LONG_TABLE = b"prompt\n" + b"a\n" * ROWS
 WRONG = 299  # values
 MOST_WAIT, MOST_PAGE, MOST_LOG = 10.0, 2.0, 100_000  # seconds, seconds, bytes
+MOST_READ = 10.0  # seconds until a table of 60 MB that has arrived is read as far as it is used
+ANSWERED = "s until the next visitor is answered"
 ALONE, NGINX = "alone", "behind nginx"
 _MODELS = {"RAUQ_MODELS": "smollm2"}
 
@@ -95,7 +104,7 @@ def leavers(way: Way, _log: "IO[bytes]") -> Iterator[Finding]:
         for number in range(LEAVERS):
             pool.submit(_leave_after, way, _source(2, number), tokens=LEAVER_TOKENS, seconds=STAY)
     done = f"{LEAVERS} ask for {LEAVER_TOKENS} tokens and hang up"
-    yield Finding(done=done, measure="s until the next visitor is answered", value=_newcomer(way), most=MOST_WAIT)
+    yield Finding(done=done, measure=ANSWERED, value=_newcomer(way), most=MOST_WAIT)
 
 
 def fillers(way: Way, _log: "IO[bytes]") -> Iterator[Finding]:
@@ -104,7 +113,54 @@ def fillers(way: Way, _log: "IO[bytes]") -> Iterator[Finding]:
         for number in range(FILLERS * EACH):
             pool.submit(_leave_after, way, _source(3, number % FILLERS), tokens=FILLER_TOKENS, seconds=FILL)
     done = f"{FILLERS} addresses ask for {FILLERS * EACH} answers of {FILLER_TOKENS} tokens and leave"
-    yield Finding(done=done, measure="s until the next visitor is answered", value=_newcomer(way), most=MOST_WAIT)
+    yield Finding(done=done, measure=ANSWERED, value=_newcomer(way), most=MOST_WAIT)
+
+
+def at_once(way: Way, _log: "IO[bytes]") -> Iterator[Finding]:
+    """Many visitors ask at the same moment, while another one opens pages."""
+    pages = list[float]()
+    with ThreadPoolExecutor(MANY) as pool:
+        asked = [pool.submit(_is_answered, way, _source(7, 50 * number)) for number in range(MANY)]
+        while not all(one.done() for one in asked):
+            pages.append(_page(way))
+    refused, done = sum(not one.result() for one in asked), f"{MANY} visitors at once ask for {SHORT_TOKENS} tokens"
+    yield Finding(done=done, measure="without an answer", value=refused, most=0)
+    yield Finding(done=done, measure="s of the slowest page of others", value=max(pages), most=MOST_PAGE)
+
+
+def _is_answered(way: Way, source: str) -> bool:
+    with way.session(source) as client:
+        client.patience = 2 * PATIENCE
+        client.open("inspect")
+        _ask(client, SHORT_TOKENS)
+        client.wait_until(lambda: "kept=" in client.query or bool(client.refusals))
+        return not client.refusals
+
+
+def long_tables(way: Way, _log: "IO[bytes]") -> Iterator[Finding]:
+    """Visitors upload tables of millions of rows, and another one a table of three."""
+    with ThreadPoolExecutor(UPLOADERS) as pool:
+        long = [pool.submit(_read_table, way, _source(8, number), LONG_TABLE) for number in range(UPLOADERS)]
+        small = list[float]()
+        while not all(one.done() for one in long):
+            small.append(_read_table(way, _source(8, 200), SMALL_TABLE))
+    done = f"{UPLOADERS} tables of {len(LONG_TABLE) // 10**6} MB, {ROWS:,} rows"
+    measure = "s until those are read that the form uses"
+    yield Finding(done=done, measure=measure, value=max(one.result() for one in long), most=MOST_READ)
+    yield Finding(done=done, measure="s until another's three rows are read", value=max(small), most=MOST_PAGE)
+
+
+def _read_table(way: Way, source: str, content: bytes) -> float:
+    """Seconds until a table that has been uploaded is read."""
+    with way.session(source) as client:
+        client.open("runs", "view=new")
+        Browser(way.address, source, source=source).upload(client.session, "file", content)
+        uploaded = UploadedFileInfo(name="table.csv", size=len(content), file_id="file")
+        files = FileUploaderState(uploaded_file_info=[uploaded])
+        begun = time.monotonic()
+        client.change(WidgetState(id=client.widgets["new_run_upload_answers"], file_uploader_state_value=files))
+        client.wait_until(lambda: client.settled and "start_run" in client.drawn)
+        return time.monotonic() - begun
 
 
 def silent(way: Way, log: "IO[bytes]") -> Iterator[Finding]:
@@ -169,7 +225,7 @@ def stranger(way: Way, log: "IO[bytes]") -> Iterator[Finding]:
     yield Finding(done=done, measure="names in the log", value=named, most=0)
 
 
-MISUSES: tuple[Misuse, ...] = (leavers, fillers, silent, wrong_values, stranger)
+MISUSES: tuple[Misuse, ...] = (leavers, fillers, at_once, long_tables, silent, wrong_values, stranger)
 
 
 def _size(log: "IO[bytes]") -> int:
@@ -216,10 +272,12 @@ def measure() -> Record:
         title="Misuse of a hosted app, with smollm2",
         about=f"Each is done to a host alone, and to one behind the real nginx. {LEAVERS} visitors, {AT_ONCE} at once, "
         f"ask for {LEAVER_TOKENS} tokens and hang up after {STAY:g} s; {FILLERS} addresses with {EACH} sessions each "
-        f"ask for {FILLER_TOKENS} tokens and leave after {FILL:g} s; then a visitor asks for four tokens. {SILENT} "
-        f"connections say nothing, to a host that may open {SOFT_LIMIT} files at first. A session sends {WRONG} values "
-        "of a wrong kind, and a stranger connects with the name of a session. All visitors have addresses of this "
-        "machine, and share it with the host.",
+        f"ask for {FILLER_TOKENS} tokens and leave after {FILL:g} s; then a visitor asks for four tokens. {MANY} "
+        f"visitors ask for {SHORT_TOKENS} tokens at the same moment. {UPLOADERS} upload tables of "
+        f"{len(LONG_TABLE) // 10**6} MB, of which the form uses {rules.HOST.rows} rows, while another uploads three "
+        f"rows; both are counted from their arrival on. {SILENT} connections say nothing, to a host that may open "
+        f"{SOFT_LIMIT} files at first. A session sends {WRONG} values of a wrong kind, and a stranger connects with the "
+        "name of a session. All visitors have addresses of this machine, and share it with the host.",
         columns=("what was done", "measured", ALONE, NGINX, "at most"),
         rows=[
             (one.done, one.measure, one.value, other.value, one.most) for one, other in zip(alone, proxied, strict=True)
@@ -238,7 +296,7 @@ def measure() -> Record:
 
 
 def _finding(alone: list[Finding], proxied: list[Finding]) -> str:
-    waits = [[one.value for one in found if one.most == MOST_WAIT] for found in (alone, proxied)]
+    waits = [[one.value for one in found if one.measure == ANSWERED] for found in (alone, proxied)]
     return (
         f"After visitors who hang up, or fill the queue and leave, the next one is answered within "
         f"{max(waits[0]):.1f} s, behind nginx within {max(waits[1]):.1f} s."

@@ -239,10 +239,11 @@ def about(passing: Passing) -> str:
         f"Real clients ask smollm2 questions about facts: a class behind one address, {MANY} visitors with an address "
         f"each, and for {passing.seconds / 60:g} minutes {passing.each_minute:g} a minute on average (Poisson), who "
         f"ask up to three questions, {passing.reading[0]:g} to {passing.reading[1]:g} s after the answer before. A "
-        "third of them closes its tab within 6 s of its last question, a tenth takes messages slowly, and a tenth uploads 40 "
-        "MiB. Waits are those of the host's log, until the model is the answer's; what its page said first is compared "
-        "with them, less than a second as one. An answer is shown when its visitor's page is drawn, counted from the "
-        "click. Another visitor opens pages meanwhile. Server and clients share the machine. The server is started as "
+        "third of them closes its tab within 6 s of its last question, a tenth takes messages slowly, and a tenth "
+        "uploads 40 MiB. Waits are those of the host's log, until the model is the answer's; what its page said first "
+        "is compared with them, less than a second as one. An answer is shown when its visitor's page is drawn, "
+        "counted from the click. Another visitor opens pages meanwhile. Server and clients share the machine. The "
+        "server is started as "
         f"make host starts it, but deletes what sessions left after {LEFT_SECONDS:g} s, not 300 s."
     )
 

@@ -26,9 +26,10 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import get_instance
 
-from pages.ui.host import hosting, metrics
+from pages.ui.host import hosting
 from pages.ui.host.guarding import owners, places
 from pages.ui.host.guarding.rates import Opening, RateLimit, RateLimits, ServerTime, SessionTime
+from pages.ui.host.monitoring import metrics
 from pages.ui.host.queueing.first_pages import PAGES_AT_ONCE
 from pages.ui.host.store import OWNER_HEADER, VISITOR_HEADER, store
 from rauq.errors import InvalidInput

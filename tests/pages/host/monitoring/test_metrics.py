@@ -13,11 +13,12 @@ from starlette.datastructures import Headers
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from benchmarks.support.server import hosting
-from pages.ui.host import metrics, server
+from pages.ui.host import server
 from pages.ui.host.guarding import guard
 from pages.ui.host.guarding.guard import OWN_METRICS, Rules
 from pages.ui.host.hosting import Busy
-from pages.ui.host.metrics import Counts, Now, prometheus
+from pages.ui.host.monitoring import metrics
+from pages.ui.host.monitoring.metrics import Counts, Now, prometheus
 from pages.ui.host.store import JobRegistry, store
 from tests.robustness.client import OF_ATLAS, connected
 

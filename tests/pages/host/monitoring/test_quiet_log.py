@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from pages.ui.host.guarding import quiet_log
-from pages.ui.host.guarding.quiet_log import Seldom
+from pages.ui.host.monitoring import quiet_log
+from pages.ui.host.monitoring.quiet_log import Seldom
 
 
 class Lines(logging.Handler):
