@@ -74,7 +74,7 @@ def tokens_of_run(run: Run, rows: np.ndarray | None = None, *, thresholds: Thres
         InvalidInput: no answer has a quality.
         RunError: a shard can no longer be read.
     """
-    answers, judged = of_run(run, rows, thresholds=thresholds)
+    answers, judged = of_run(run, None if rows is None else np.unique(rows), thresholds=thresholds)
     limits = thresholds or measure(run.manifest.request.quality).thresholds
     attention = batch(run)
     found = token_signals(attention, marks_of_run(run, limits))

@@ -72,7 +72,8 @@ _BRACKETS = "Low and high: 95 % interval by question."
 class Choices:
     """What a reader chooses: a metric, a method, another one that RAUQ is compared with, and those drawn together.
 
-    `table` is one of the ablations; the others are what RAUQ is scored by where parts of it are changed.
+    `table` is one of the ablations, `token_signal` a signal of single tokens; the others are what RAUQ is scored by
+    where parts of it are changed.
     """
 
     metric: Metric = "prr"
@@ -81,6 +82,7 @@ class Choices:
     methods: tuple[str, ...]
     table: str
     tokens: TokensScored = "all"
+    token_signal: str = "collapse"
     signal: Signal
     alignment: Alignment = "predicting"
     seed: int = 0

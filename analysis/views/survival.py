@@ -1,5 +1,6 @@
-"""The view of the page Methods that asks what is left of a method once simpler explanations are controlled."""
+"""The views of the page Methods that ask what is left of a method, or of a signal of single tokens, beyond controls."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -8,10 +9,13 @@ import numpy as np
 from analysis.exports.tables import Table
 from analysis.survival.answers import of_run, signal_of_run
 from analysis.survival.figures import added_rungs, no_rungs, ranking_rungs
+from analysis.survival.labelled import ANSWERS, TOKENS
 from analysis.survival.ladder import Ladder, ladder_of
 from analysis.survival.sentences import caption, ladder_table, more, shown_table, verdict, verdict_claim
+from analysis.survival.tokens import tokens_of_run
 from analysis.views.answer_set import AnswerSet
 from analysis.views.methods import Choices, base_of
+from analysis.views.variants import facts_of
 from analysis.views.view import Picture, Seen, View
 from rauq.errors import InvalidInput
 
@@ -26,36 +30,45 @@ class Survived:
     reason: str = ""
 
 
-def _survived(answers: AnswerSet, choices: Choices) -> Survived:
+def _survived(ladder: Callable[[AnswerSet, Choices], Ladder], answers: AnswerSet, choices: Choices) -> Survived:
     try:
-        return Survived(ladder=_ladder(answers, choices))
+        return Survived(ladder=ladder(answers, choices))
     except InvalidInput as error:
         return Survived(ladder=None, reason=str(error))
 
 
-def _ladder(answers: AnswerSet, choices: Choices) -> Ladder:
-    judged = answers.rows[np.isfinite(answers.quality)]  # how many are not is said of every view
-    given, rows = of_run(answers.run, judged, thresholds=answers.thresholds)
+def _judged(answers: AnswerSet) -> np.ndarray:
+    """The rows with a quality; how many have none is said of every view."""
+    return answers.rows[np.isfinite(answers.quality)]
+
+
+def _of_answers(answers: AnswerSet, choices: Choices) -> Ladder:
+    given, rows = of_run(answers.run, _judged(answers), thresholds=answers.thresholds)
     return ladder_of(given, signal_of_run(answers.run, choices.method, rows), seed=choices.seed)
 
 
+def _of_tokens(answers: AnswerSet, choices: Choices) -> Ladder:
+    found = tokens_of_run(answers.run, _judged(answers), thresholds=answers.thresholds)
+    return ladder_of(found.given, found.signal(choices.token_signal), seed=choices.seed)
+
+
 _RANKING = ("survival_ranking", "What ranks the answers", "ROC-AUC of the signal and of each control")
+_RANKING_TOKENS = ("token_survival_ranking", "What ranks the tokens", _RANKING[2])
+_READING = {
+    ANSWERS: "Grey circle: labels shuffled within groups. Blue: a control alone. Square: texts that the labels were "
+    "made from.",
+    TOKENS: "Grey circle: labels turned in a circle within answers. Blue: a control alone.",
+}
 
 
-def _pictures(found: Survived) -> tuple[Picture, ...]:
-    """What ranks the answers, and beside it what the signal adds; or why nothing can be said."""
+def _pictures(found: Survived, ranking: tuple[str, str, str], added: str) -> tuple[Picture, ...]:
+    """What ranks, and beside it what the signal adds; or why nothing can be said."""
     if (ladder := found.ladder) is None:
-        return (Picture(*_RANKING, "Nothing can be judged here.", partial(no_rungs, found.reason)),)
+        return (Picture(*ranking, "Nothing can be judged here.", partial(no_rungs, found.reason)),)
     return (
+        Picture(*ranking, f"Orange: the signal. {_READING[ladder.level]}", partial(ranking_rungs, ladder), share=0.55),
         Picture(
-            *_RANKING,
-            "Orange: the signal. Grey circle: labels shuffled within groups. Blue: a control alone. Square: texts that "
-            "the labels were made from.",
-            partial(ranking_rungs, ladder),
-            share=0.55,
-        ),
-        Picture(
-            "survival_added",
+            added,
             "What the signal adds",
             "Differences of ROC-AUC that the signal makes",
             "What is added to ROC-AUC. Teal: beyond noise, and enough for a claim. Grey: not shown.",
@@ -65,10 +78,12 @@ def _pictures(found: Survived) -> tuple[Picture, ...]:
     )
 
 
-def _table(ladder: Ladder) -> Table:
+def _tables(name: str, seen: Seen[Choices, Survived]) -> tuple[Table, ...]:
     """All rungs, with what each asks."""
+    if (ladder := seen.result.ladder) is None:
+        return ()
     heading = f"{_TITLE} {ladder.signal}"
-    return Table("survival", heading, caption(ladder), ladder_table(ladder), cells=shown_table(ladder))
+    return (Table(name, heading, caption(ladder), ladder_table(ladder), cells=shown_table(ladder)),)
 
 
 def _claim(seen: Seen[Choices, Survived]) -> str:
@@ -79,17 +94,35 @@ def _sentence(seen: Seen[Choices, Survived]) -> str:
     return verdict(seen.result.ladder) if seen.result.ladder else seen.result.reason
 
 
+def _more(seen: Seen[Choices, Survived]) -> str:
+    return more(seen.result.ladder) if seen.result.ladder else ""
+
+
 SURVIVAL = View[Choices, Survived](
     id="survives",
     title=_TITLE,
     topic="What does the ranking rest on?",
     question="What is left of a method beyond words, length, group and chance?",
     needs=frozenset({"method"}),
-    compute=_survived,
+    compute=partial(_survived, _of_answers),
     claim=_claim,
     sentence=_sentence,
-    more=lambda seen: more(seen.result.ladder) if seen.result.ladder else "",
-    pictures=lambda seen: _pictures(seen.result),
-    tables=lambda seen: (_table(seen.result.ladder),) if seen.result.ladder else (),
+    more=_more,
+    pictures=lambda seen: _pictures(seen.result, _RANKING, "survival_added"),
+    tables=partial(_tables, "survival"),
     reported=lambda answers, choices: (replace(choices, method=base_of(answers.run)),),
+)
+TOKEN_SURVIVAL = View[Choices, Survived](
+    id="token_survives",
+    title="Signals of tokens",
+    topic="What does the ranking rest on?",
+    question="What is left of a signal of single tokens beyond their words, capitals, digits and position?",
+    needs=frozenset({"token_signal"}),
+    compute=partial(_survived, _of_tokens),
+    claim=_claim,
+    sentence=_sentence,
+    more=_more,
+    pictures=lambda seen: _pictures(seen.result, _RANKING_TOKENS, "token_survival_added"),
+    tables=partial(_tables, "token_survival"),
+    reported=lambda answers, choices: (choices,) if facts_of(answers).any() else (),
 )

@@ -212,7 +212,7 @@ _REPLACED = (
 _SAME = ["alignment", "tokens"]  # in every row of the table
 
 
-def _facts(answers: AnswerSet) -> np.ndarray:
+def facts_of(answers: AnswerSet) -> np.ndarray:
     """Which tokens of each answer (n, N) carry the fact."""
     return fact_masks(answers.run)[answers.rows]
 
@@ -225,7 +225,7 @@ def _controlled(answers: AnswerSet, choices: Choices) -> tuple[GroupControl, ...
         answers.groups,
         metric=choices.metric,
         thresholds=answers.thresholds,
-        facts=_facts(answers) if choices.tokens == "fact" else None,
+        facts=facts_of(answers) if choices.tokens == "fact" else None,
         seed=choices.seed,
     )
 
@@ -259,7 +259,7 @@ def _controlled_tables(seen: Seen[Choices, tuple[GroupControl, ...]]) -> tuple[T
 
 def _controls(answers: AnswerSet, choices: Choices) -> Iterator[Choices]:
     """Over the whole answer, and over the tokens of the fact where any are known."""
-    tokens: tuple[TokensScored, ...] = ("all", "fact") if _facts(answers).any() else ("all",)
+    tokens: tuple[TokensScored, ...] = ("all", "fact") if facts_of(answers).any() else ("all",)
     for name in tokens:
         yield replace(choices, tokens=name)
 

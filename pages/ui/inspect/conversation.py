@@ -33,9 +33,9 @@ def _ask(trace: Trace) -> None:
 
     All other options stay as in the form.
     """
-    job, question = st.session_state.get(state.JOB), st.session_state.get(_QUESTION, "")
-    if not question.strip() or (job is not None and job.live):
-        return
+    job, question = st.session_state.get(state.JOB), st.session_state.get(_QUESTION)
+    if not (isinstance(question, str) and question.strip()) or (job is not None and job.live):
+        return  # a client that is no browser sends what is no text
     before = trace.messages or (Message(role="user", content=trace.prompt),)
     choice = model_of(trace)
     form.fill_for_next(

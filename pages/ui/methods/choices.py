@@ -16,6 +16,8 @@ from analysis.paper import published_ref
 from analysis.quality.judgement import Thresholds
 from analysis.runs.opened import Run
 from analysis.stats import METRICS
+from analysis.survival.tokens import OF_A_RUN
+from analysis.tokens.sentences import SIGNAL_NAMES
 from analysis.views.all_views import OF_METHODS
 from analysis.views.methods import Choices, base_of, usual
 from pages.ui.host import runs
@@ -78,6 +80,7 @@ class Asked(Filters):
     table: Name = None
     published: Annotated[str | None, Codec(published_ref)] = None
     tokens: Annotated[TokensScored, one_of(get_args(TokensScored))] = "all"
+    token_signal: Annotated[str, one_of(OF_A_RUN)] = OF_A_RUN[0]
     signal: Annotated[Signal | None, one_of(get_args(Signal))] = None
     alignment: Annotated[Alignment, one_of(get_args(Alignment))] = "predicting"
     beside: Annotated[tuple[str, ...], NAMES] = ()
@@ -117,6 +120,7 @@ class Chosen(ChosenAnswers):
             methods=asked.methods or default.methods,
             table=asked.table or default.table,
             tokens=asked.tokens,
+            token_signal=asked.token_signal,
             signal=asked.signal or default.signal,
             alignment=asked.alignment,
         )
@@ -183,6 +187,12 @@ def token_switch(chosen: Chosen) -> None:
     )
 
 
+def token_signal_picker(chosen: Chosen) -> None:
+    """Choose a signal of single tokens."""
+    titles: dict[str, str] = {name: SIGNAL_NAMES[name] for name in OF_A_RUN}
+    _pick("Signal", url_state.TOKEN_SIGNAL, titles, chosen.asked.token_signal, usual=OF_A_RUN[0])
+
+
 def signal_switch(chosen: Chosen) -> None:
     """Choose the signal of the sweep, and the alignment of attention."""
     with st.container(horizontal=True):
@@ -203,6 +213,7 @@ PICKERS: Mapping[str, Callable[[Chosen], None]] = MappingProxyType(
         "table": ablation_picker,
         "tokens": token_switch,
         "method": method_picker,
+        "token_signal": token_signal_picker,
         "other": other_picker,
     }
 )

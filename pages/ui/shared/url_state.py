@@ -135,6 +135,7 @@ GOAL, HEADS_GOAL = "goal", "heads"  # what a new run is made for
 FROM = "from"  # the page about that run that led to the answer
 VIEW, TOKENS, OFFSET, COUNT, CORRECT, INCORRECT = "view", "tokens", "offset", "k", "above", "below"
 METRIC, METHOD, METHODS, TABLE, PUBLISHED, ADDED = "metric", "method", "methods", "table", "published", "added"
+TOKEN_SIGNAL = "token_signal"  # of single tokens
 FIRST, SECOND = "first", "second"  # what two maps of heads are of
 LISTED = "listed"  # all answers, or those that are unclear
 BESIDE, LAYOUT, INTERVALS = "beside", "layout", "intervals"  # runs beside that of the page, and their table
@@ -152,6 +153,7 @@ OF_VIEW = (
     TABLE,
     PUBLISHED,
     ADDED,
+    TOKEN_SIGNAL,
     FIRST,
     SECOND,
     LISTED,

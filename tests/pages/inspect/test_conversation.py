@@ -8,7 +8,7 @@ from analysis.two_answers.comparison import same_prompt
 from pages.ui.host import models
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.request import Branch, Request, check_answer
-from pages.ui.inspect import form
+from pages.ui.inspect import conversation, form
 from pages.ui.inspect.form import EXAMPLES
 from pages.ui.shared import state
 from pages.ui.shared.url_state import Asked, asking, link, read_asked, read_context, read_options
@@ -52,6 +52,13 @@ def test_a_conversation_is_shown_folded_and_put_into_the_form(open_app):
     assert not [label for label in expanders(page) if label.startswith("Continues")]
     assert fields(page) == ("", MESSAGES[0].content)
     assert "Chat template with" not in said(page)
+
+
+@pytest.mark.parametrize("question", [None, 7, b"Who?", "", "  "])
+def test_a_next_question_that_is_no_text_asks_nothing(question, monkeypatch):
+    monkeypatch.setattr(conversation.st, "session_state", {conversation._QUESTION: question})
+    conversation._ask(make_trace())
+    assert conversation.st.session_state == {conversation._QUESTION: question}
 
 
 @pytest.mark.usefixtures("no_model")

@@ -20,13 +20,14 @@ CHARTS = {
     "alpha": {"alpha_probability", "alpha_groups_probability"},
     "ablations": {"ablation_token_aggregation"},
     "survives": {"survival_ranking", "survival_added"},
+    "token_survives": {"token_survival_ranking", "token_survival_added"},
     "attention": {"control_all"},
     "scores": {"score_and_quality"},
     "agreement": {"agreement_of_methods"},
     "errors": set(),
     "supervised": set(),
 }
-TABLES = {"ranking": 1, "ablations": 1, "survives": 1, "attention": 1, "agreement": 1, "errors": 1}
+TABLES = {"ranking": 1, "ablations": 1, "survives": 1, "token_survives": 1, "attention": 1, "agreement": 1, "errors": 1}
 HOSTILE = "<img src=x onerror=alert(1)> ![](http://evil.example/a.png) $x$ :red[y]"
 OTHERS = ("msp", "perplexity", "mean_token_entropy")
 
@@ -250,6 +251,16 @@ def test_choices_are_written_into_the_url():
     next(group for group in page.get("button_group") if group.key == "answers_tokens").set_value("fact").run()
     assert page.query_params == {"run": "small", "view": "attention", "methods": "msp.rauq", "tokens": "fact"}
     assert "on the fact tokens" in said(page)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_signal_of_tokens_is_chosen_and_in_the_url():
+    page = open_methods(run="small", view="token_survives")
+    assert page.header[0].value.startswith("Collapse")
+    page.selectbox(key="answers_token_signal").set_value("entropy").run()
+    assert not page.exception
+    assert page.query_params == {"run": "small", "view": "token_survives", "token_signal": "entropy"}
+    assert page.header[0].value.startswith("Entropy")
 
 
 @pytest.mark.usefixtures("small")

@@ -276,7 +276,7 @@ def measure() -> Record:
         f"visitors ask for {SHORT_TOKENS} tokens at the same moment. {UPLOADERS} upload tables of "
         f"{len(LONG_TABLE) // 10**6} MB, of which the form uses {rules.HOST.rows} rows, while another uploads three "
         f"rows; both are counted from their arrival on. {SILENT} connections say nothing, to a host that may open "
-        f"{SOFT_LIMIT} files at first. A session sends {WRONG} values of a wrong kind, and a stranger connects with the "
+        f"{SOFT_LIMIT} files at first. A session sends {WRONG} values of a wrong kind; a stranger connects with the "
         "name of a session. All visitors have addresses of this machine, and share it with the host.",
         columns=("what was done", "measured", ALONE, NGINX, "at most"),
         rows=[
