@@ -19,7 +19,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check image-check host-check robustness check check-js weight format bench bench-coverage bench-suite bench-engines bench-written bench-faithbench bench-marked bench-serve bench-visitors bench-workers bench-online bench-peers vllm atlas chromium clean
+.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check image-check host-check robustness check check-js weight format bench bench-coverage bench-suite bench-mutants bench-engines bench-written bench-faithbench bench-marked bench-serve bench-visitors bench-workers bench-online bench-peers vllm atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,6 +92,10 @@ bench: setup chromium smollm2 ## Run all measurements and keep the results
 
 bench-coverage: setup ## Simulate what the app says of intervals and claims; takes long
 	$(RUN) benchmarks coverage --record
+
+bench-mutants: export RAUQ_CACHE := $(or $(RAUQ_CACHE),$(CURDIR)/$(VENV)/cache)
+bench-mutants: setup smollm2 ## Break sixty lines of the library by chance, and see what the tests notice; takes half an hour
+	$(RUN) benchmarks mutants --record
 
 bench-suite: setup ## Where the time of the tests goes
 	$(RUN) benchmarks suite --record

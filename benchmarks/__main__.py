@@ -62,6 +62,7 @@ ON_REQUEST = {
     "vllm_cost": "benchmarks.vllm.cost",  # takes minutes, and an environment with vLLM
     "vllm_load": "benchmarks.vllm.load",  # takes half an hour, and the same
     "suite": "benchmarks.suite",  # runs all tests
+    "mutants": "benchmarks.mutation.found",  # takes half an hour, and a packaged model
     "gpu": "benchmarks.gpu",
     "gpu_exact": "tests.exactness_on_gpu",
     "peers_agreement": "benchmarks.peers.agreement",

@@ -215,6 +215,7 @@ ROBUSTNESS = (
     Subject("faults", "Faults"),
     Subject("safety", "Hostile text"),
     Subject("suite", "Tests"),
+    Subject("mutants", "Broken lines"),
     Subject("dependencies", "Dependencies"),
 )
 SUBJECTS = (*RESULTS, *MODELS, *REFERENCE, *SPEED, *ROBUSTNESS)

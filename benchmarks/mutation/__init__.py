@@ -1,0 +1,1 @@
+"""Whether the tests notice a line of the library that is broken: `make bench-mutants`."""
