@@ -69,6 +69,15 @@ def rank_in_words(found: Standing, *, written: bool = False) -> str:
     return f"More {side} than {share} % of {found.count:,} {of}"
 
 
+def against_verdict(found: Standing, *, is_correct: bool) -> str:
+    """That the score does not say what the verdict says; "" where the answer ranks on the side of its verdict."""
+    if is_correct and found.percentile >= 50:
+        return "Correct all the same: the score points to an error that is not there."
+    if not is_correct and found.percentile < 50:
+        return "Incorrect all the same: the score does not point to this error."
+    return ""
+
+
 LEAST = 20  # questions of a side: a share of answers to fewer says nothing
 
 

@@ -85,7 +85,7 @@ class AnswerView:
         """Return all that the browser draws of it."""
         own = {"verdict": verdict_payload(self.verdict), "ours": self.added_heads}
         return payload(self.trace, self.score, words(self.trace, self.score, self.shown.note)) | {
-            "judged": judged_payload(self.trace, self.score, self.reference) | own,
+            "judged": judged_payload(self.trace, self.score, self.reference, is_correct=self.verdict.is_correct) | own,
             "separates": None if self.separates is None else self.separates._asdict(),
             "offer": more_attention(self.trace, self.score),
             "answer": self.shown.view,

@@ -13,7 +13,7 @@ import streamlit as st
 from analysis.calibration import Calibration, calibrate, share_halves
 from analysis.figures import outcomes
 from analysis.one_answer.likeness import why_unlike
-from analysis.one_answer.standing import rank_in_words, standing, worth_in_words
+from analysis.one_answer.standing import against_verdict, rank_in_words, standing, worth_in_words
 from analysis.quality.unclear import about_unclear, bounds_sentence, unclear_bounds
 from pages.ui.host import cache, runs
 from pages.ui.shared import url_state
@@ -247,14 +247,16 @@ def _check(run: "Run", name: str, trace: Trace, score: Score) -> None:
 UNDEFINED = "No rank: the score is undefined."
 
 
-def judged_payload(trace: Trace, score: Score, reference: Reference) -> dict[str, Any]:
-    """Return what the reference says of the score, its tokens and the heads."""
+def judged_payload(
+    trace: Trace, score: Score, reference: Reference, *, is_correct: bool | None = None
+) -> dict[str, Any]:
+    """Return what the reference says of the score, its tokens and heads; `is_correct`: None where it is not known."""
     scores = reference.scores
     limits = None if score.shown is not None else scores  # they are those of the heads that give the scores
     is_own = score.settings.alignment == "predicting" and not was_given(trace)
     kept = (scores or scores_of(trace)) if is_own else None  # whatever the alpha
     return {
-        "standing": _standing(trace, score, reference),
+        "standing": _standing(trace, score, reference, is_correct=is_correct),
         "wanting": reference.reason in _WANTING,
         "heads": None if kept is None else _heads(kept, trace),
         "underline": None if limits is None else limits.token_collapse,
@@ -291,7 +293,7 @@ def _underline_note(scores: ReferenceScores, score: Score) -> str:
     return f"Underlined: words with a {what} beyond {limit} nats, which one in five tokens of the reference exceeds."
 
 
-def _standing(trace: Trace, score: Score, reference: Reference) -> dict[str, Any]:
+def _standing(trace: Trace, score: Score, reference: Reference, *, is_correct: bool | None) -> dict[str, Any]:
     if reference.scores is None:
         return {"reason": reference.reason} | ({"pending": True} if reference.pending else {})
     scores = reference.scores
@@ -301,6 +303,7 @@ def _standing(trace: Trace, score: Score, reference: Reference) -> dict[str, Any
     near, how = _near(trace, score, scores)
     return {
         "rank": rank_in_words(found, written=scores.written),
+        "against": "" if is_correct is None else against_verdict(found, is_correct=is_correct),
         "nearest": near,
         "how": how,
         "about": about_reference(score, scores, reference.name),

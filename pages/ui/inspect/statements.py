@@ -20,7 +20,7 @@ def statements(
 
     `added_heads`: the rank by RAUQ + heads in words. `loop`: that of the answer, which `trace` may lack.
     """
-    judged = judged_payload(trace, score, reference)
+    judged = judged_payload(trace, score, reference, is_correct=verdict.is_correct)
     standing = (*_sentences(judged["standing"]), judged["worth"], judged["underlineNote"], added_heads)
     return Statements(
         verdict=_verdict(verdict),

@@ -64,6 +64,11 @@ class Verdict:
     can_change: bool = True
     typed: bool = False
 
+    @property
+    def is_correct(self) -> bool | None:
+        """Whether the answer is correct; None where that is not known, or only in part."""
+        return {"correct": True, "incorrect": False}.get(self.verdict or "")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Own:

@@ -9,6 +9,7 @@ from analysis.one_answer.standing import (
     BINS,
     LEAST,
     WeakToken,
+    against_verdict,
     rank_in_words,
     standing,
     weak_point_share,
@@ -57,6 +58,19 @@ def test_an_undefined_score_and_an_empty_reference_have_no_rank():
 def test_the_rank_is_said_by_the_larger_side(score, words):
     uncertainties = np.linspace(0, 100, 1000)
     assert rank_in_words(standing(score, uncertainties, uncertainties < 50)) == words
+
+
+@pytest.mark.parametrize(
+    ("score", "is_correct", "says"),
+    [(10, True, ""), (10, False, "does not point to"), (90, True, "not there"), (90, False, "")],
+)
+def test_a_score_on_the_other_side_than_the_verdict_says_so(score, is_correct, says):
+    uncertainties = np.arange(100.0)
+    said = against_verdict(standing(score, uncertainties, uncertainties < 50), is_correct=is_correct)
+    assert says in said
+    assert bool(said) == bool(says)
+    words = rank_in_words(standing(score, uncertainties, uncertainties < 50))
+    assert ("confident" in words) == (score == 10)
 
 
 def test_the_weakest_token_is_the_largest_collapse_that_shows_text():

@@ -3,6 +3,7 @@
 import json
 import os
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from pages.ui.inspect.reference import (
     separates_best,
     table,
 )
+from pages.ui.inspect.verdict import Said, Verdict
 from rauq.recorded.answers import find_recorded, load_recorded
 from rauq.recorded.scores import WRITTEN, scores_of
 from rauq.scoring.score import score
@@ -187,9 +189,9 @@ OWN = rauq.Settings(alignment="own")
 NONE = Reference(reason="No rank: there is nothing to compare with.")
 
 
-def payload(trace, settings=None, *, reference=None):
-    scored = score(trace, settings)
-    return judged_payload(trace, scored, reference or table(trace, scored) or NONE)
+def payload(trace, settings=None, *, reference=None, verdict=None):
+    scored, is_correct = score(trace, settings), Verdict(verdict=verdict).is_correct
+    return judged_payload(trace, scored, reference or table(trace, scored) or NONE, is_correct=is_correct)
 
 
 @pytest.mark.parametrize("recorded", load_recorded(), ids=lambda one: one.id)
@@ -203,6 +205,9 @@ def test_a_recorded_answer_has_the_rank_of_its_score(recorded):
         return
     expected = standing(score(trace).uncertainty, np.array(kept.uncertainties), np.array(kept.correct))
     assert found["standing"]["rank"] == rank_in_words(expected)
+    assert found["standing"]["against"] == ""
+    said = {verdict for verdict in get_args(Said) if payload(trace, verdict=verdict)["standing"]["against"]}
+    assert said == {"correct" if expected.percentile >= 50 else "incorrect"}
     near, fitted = share_halves(calibration(kept), score(trace).uncertainty)
     unlike, nearest, how = why_unlike(trace, kept), found["standing"]["nearest"], found["standing"]["how"]
     assert (nearest, how) == (unlike, "") if unlike else nearest.startswith(near)

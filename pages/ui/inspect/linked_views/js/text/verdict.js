@@ -11,6 +11,7 @@ export function drawJudged(part, { judged, uncertainty, words }, act, another) {
   drawVerdict(part, judged.verdict, act);
   if (another) part("correct-input").value = judged.verdict.typed ? judged.verdict.correctAnswer : "";
   part("rank").textContent = standing.rank ?? "";
+  part("against").textContent = standing.against ?? "";
   explain(part("nearest"), standing.nearest ?? standing.reason, words);
   part("make-reference").hidden = !judged.wanting;
   explain(part("reference"), standing.about ?? uncertainty, words);
