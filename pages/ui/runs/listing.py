@@ -39,11 +39,11 @@ _LAYERS: Mapping[StoredLayers, str] = MappingProxyType({"middle": "the middle la
 
 
 def about_run(run: Listed) -> str:
-    """Return a run's model, data set and size on disk, on one line."""
+    """Return a run's model, data set, size on disk and day, on one line."""
     if run.manifest is None:
         return size(run.num_bytes)
-    request = run.manifest.request
-    return f"model {running(request.model)}, data {running(request.data)}, {size(run.num_bytes)}"
+    request, day = run.manifest.request, running(run.manifest.created[:10])
+    return f"model {running(request.model)}, data {running(request.data)}, {size(run.num_bytes)}, {day}"
 
 
 def what_is_wrong(run: Listed) -> str:
