@@ -103,6 +103,12 @@ def try_new(page, tried, opener=None):
         tried.add(name)
 
 
+def try_within(page, tried, opened, opener):
+    """Try the fields that an open opener shows."""
+    opened.add((page.url, opener.evaluate(_OPENER)))
+    try_new(page, tried, opener)
+
+
 def walk(page, tried, opened):
     """Try all fields in sight, then those that each opener shows which was not `opened` at this address before."""
     try_new(page, tried)

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from benchmarks.support.browser import wait_until_idle
 from tests.browser.chromium import DESKTOP, PROJECTOR
-from tests.browser.fields import at, try_a_new_run, try_behind_choices, untried, walk
+from tests.browser.fields import at, try_a_new_run, try_behind_choices, try_within, untried, walk
 from tests.browser.test_popovers import popovers_of_navigation, try_popovers
 
 ZOOMED = {"width": 720, "height": 450}  # 200 % zoom halves the window
@@ -33,7 +33,7 @@ def test_of_every_page(page, server, tmp_path):
     checks = {
         links_to_its_document: DOCUMENTED,
         explains_its_words_at_a_question_mark: EXPLAINED,
-        lambda page: try_popovers(page, popovers): DOCUMENTED,
+        lambda page: try_popovers(page, popovers, lambda opener: try_within(page, fields, opened, opener)): DOCUMENTED,
         marks_what_has_the_focus: BY_KEYBOARD,
         lambda page: walk(page, fields, opened): DOCUMENTED,
         lambda page: try_a_new_run(page, fields, opened): (NEW_RUN,),

@@ -73,10 +73,11 @@ def anchor_of(button):
     return button.page.locator(".st-key-links") if is_drawer else button
 
 
-def try_popover(page, button):
+def try_popover(page, button, look_inside):
     name = button.inner_text()
     body = opened(page, button)
     assert is_beside(anchor_of(button), body), name
+    look_inside(button.element_handle())
     body.locator(_INSIDE).first.focus()
     page.keyboard.press("Escape")
     expect(body).to_have_count(0)
@@ -106,13 +107,13 @@ def try_place(page, button):
     expect(body).to_have_count(0)
 
 
-def try_popovers(page, tried):
-    """All of a page, at two sizes of the window."""
+def try_popovers(page, tried, look_inside):
+    """All of a page, at two sizes of the window; what is inside each is tried while it is open."""
     expect(page.locator(_SILENT)).to_have_count(0)
     for place in range(page.locator(_BUTTONS).count()):
         button = page.locator(_BUTTONS).nth(place)
         tried.add((page.url.partition("?")[0], button.evaluate(_KEY)))
-        try_popover(page, button)
+        try_popover(page, button, look_inside)
     page.set_viewport_size(PROJECTOR)
     for button in page.locator(_BUTTONS).all():
         try_place(page, button)
