@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 from filelock import FileLock
 
@@ -132,34 +132,28 @@ def workspace(place: str | Path) -> Iterator[Workspace]:
             space.upload()
 
 
-def names_at(address: str) -> tuple[str, ...]:
-    """The names of what lies below an address, as runs do that `keep` uploaded.
+class Below(NamedTuple):
+    """What lies below an address under one name: its bytes, and whether it has the manifest of a run."""
+
+    num_bytes: int
+    is_run: bool
+
+
+def below(address: str) -> dict[str, Below]:
+    """What lies below an address, by name, as runs do that `keep` uploaded.
 
     Raises:
         InvalidInput, MissingPackage: as of `local_copy`.
         RunError: the store cannot be read.
     """
-    there = _place(address, Path())
-    with _plain_errors(there, "read"):
-        try:
-            found = there.files.ls(there.path, detail=True, refresh=True)
-        except FileNotFoundError:
-            return ()
-        return tuple(sorted(one["name"].rstrip("/").rpartition("/")[2] for one in found if one["type"] == "directory"))
-
-
-def bytes_at(address: str) -> int:
-    """The bytes of all that lies below an address.
-
-    Raises:
-        InvalidInput, MissingPackage, RunError: as of `names_at`.
-    """
-    there = _place(address, Path())
-    with _plain_errors(there, "read"):
-        try:
-            return int(there.files.du(there.path))
-        except FileNotFoundError:
-            return 0
+    place, found = _place(address, Path()), dict[str, Below]()
+    with _plain_errors(place, "read"):
+        place.files.invalidate_cache()
+        for path, info in place.files.find(place.path, detail=True).items():
+            name, _, rest = path.removeprefix(place.path).lstrip("/").partition("/")
+            before = found.get(name, Below(0, is_run=False))
+            found[name] = Below(before.num_bytes + int(info["size"]), before.is_run or rest == MANIFEST)
+    return found
 
 
 def check_writable(address: str) -> None:
@@ -176,6 +170,12 @@ def check_writable(address: str) -> None:
         place.files.rm_file(probe)
 
 
+def is_kept(folder: Path) -> bool:
+    """Whether nothing in a run is new since `keep` uploaded it."""
+    seen = _read_seen(Place(address="", files=None, path="", folder=folder))
+    return bool(seen) and {name: (num_bytes, time) for name, (_, num_bytes, time) in seen.items()} == _own_files(folder)
+
+
 def keep(folder: Path, address: str, *, anew: bool = False) -> None:
     """Make what lies at an address equal to a run: upload what is new, tables last, and delete what is gone here.
 
@@ -188,14 +188,21 @@ def keep(folder: Path, address: str, *, anew: bool = False) -> None:
     place = _place(address, folder)
     if anew:
         place.beside("json").unlink(missing_ok=True)
+    own = _own_files(folder)
     _upload(place, lambda: None)
     seen = _read_seen(place)
-    gone = [name for name in seen if not (folder / name).exists()]
-    if gone and (folder / MANIFEST).exists():
-        with _plain_errors(place, "written"):
-            for name in gone:
+    if MANIFEST not in own:
+        return  # the run is being deleted here
+    with _plain_errors(place, "written"):
+        for name in seen.keys() - own.keys():
+            with suppress(FileNotFoundError):
                 place.files.rm_file(place.at(name))
-                _write_seen(place, seen := {known: seen[known] for known in seen if known != name})
+            _write_seen(place, seen := {known: seen[known] for known in seen if known != name})
+
+
+def _own_files(folder: Path) -> dict[str, tuple[int, int]]:
+    """The files of a run, with their sizes and times."""
+    return {path.name: _state(path) for path in folder.iterdir() if is_exported(path.name)}
 
 
 def fetch(address: str, folder: Path) -> None:

@@ -292,18 +292,18 @@ def puts(address, monkeypatch):
 
 def test_a_run_is_kept_as_it_is_found_elsewhere_and_forgotten(address, plain, tmp_path):
     mine = shutil.copytree(plain, tmp_path / "own" / "a.b")
-    assert stores.names_at(address) == ()
-    assert stores.bytes_at(address) == 0
+    assert stores.below(address) == {}
     stores.keep(mine, f"{address}/a.b")
     stores.keep(shutil.copytree(plain, tmp_path / "own" / "a"), f"{address}/a")
-    assert stores.names_at(address) == ("a", "a.b")
-    assert stores.bytes_at(address) >= 2 * sum(map(len, contents(plain).values()))
+    found = stores.below(address)
+    assert {name: one.is_run for name, one in found.items()} == {"a": True, "a.b": True}
+    assert all(one.num_bytes >= sum(map(len, contents(plain).values())) for one in found.values())
     stores.fetch(f"{address}/a.b", tmp_path / "other" / "a.b")
     assert contents(tmp_path / "other" / "a.b") == contents(plain)
     assert open_run(tmp_path / "other" / "a.b").frame().equals(open_run(plain).frame())
     stores.forget(f"{address}/a.b")
     stores.forget(f"{address}/a.b")
-    assert stores.names_at(address) == ("a",)
+    assert stores.below(address) == {"a": found["a"]}
 
 
 def test_what_changes_in_a_kept_run_alone_is_uploaded_and_what_is_gone_is_deleted(address, plain, tmp_path, puts):
@@ -312,8 +312,10 @@ def test_what_changes_in_a_kept_run_alone_is_uploaded_and_what_is_gone_is_delete
     (mine / "timings.jsonl").write_text("changed\n")
     (mine / "answers-00002.parquet").unlink()
     puts.clear()
+    assert not stores.is_kept(mine)
     stores.keep(mine, address)
     assert puts == ["timings.jsonl"]
+    assert stores.is_kept(mine)
     stores.fetch(address, tmp_path / "other")
     assert (tmp_path / "other" / "timings.jsonl").read_text() == "changed\n"
     assert not (tmp_path / "other" / "answers-00002.parquet").exists()
@@ -336,8 +338,36 @@ def test_a_folder_without_a_manifest_deletes_nothing_and_a_place_without_one_is_
 
 def test_a_store_is_tried_before_a_host_keeps_runs_in_it(address):
     stores.check_writable(address)
-    assert stores.names_at(address) == ()
+    assert stores.below(address) == {}
     with pytest.raises(InvalidInput, match="begins with s3://"):
         stores.check_writable("ftp://somewhere")
     with pytest.raises(RunError, match="cannot be written"):
         stores.check_writable("s3://missing/runs")
+
+
+def test_an_upload_that_failed_goes_on_where_it_was_and_is_no_run_before(address, plain, tmp_path, puts, monkeypatch):
+    mine = shutil.copytree(plain, tmp_path / "own")
+    with monkeypatch.context() as patch:
+        files = stores._place(address, Path()).files
+        put = files.put_file
+        patch.setattr(files, "put_file", lambda here, there: 1 / 0 if len(puts) == 1 else put(here, there))
+        with pytest.raises(RunError, match="cannot be written"):
+            stores.keep(mine, f"{address}/mine")
+    assert [one.is_run for one in stores.below(address).values()] == [False]
+    assert not stores.is_kept(mine)
+    first = list(puts)
+    stores.keep(mine, f"{address}/mine")
+    assert len(puts) == len(set(puts)) == len(first) + len(puts[len(first) :])
+    assert [one.is_run for one in stores.below(address).values()] == [True]
+    stores.fetch(f"{address}/mine", tmp_path / "other")
+    assert contents(tmp_path / "other") == contents(plain)
+
+
+def test_what_is_gone_at_both_places_is_no_error(address, plain, tmp_path):
+    mine = shutil.copytree(plain, tmp_path / "own")
+    stores.keep(mine, address)
+    place = stores._place(address, mine)
+    place.files.rm_file(place.at("timings.jsonl"))
+    (mine / "timings.jsonl").unlink()
+    stores.keep(mine, address)
+    assert stores.is_kept(mine)

@@ -7,6 +7,7 @@ import math
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -44,6 +45,7 @@ METRICS_TOKEN = "RAUQ_METRICS_TOKEN"  # not an option, which other users of the 
 MOST_WORKERS = 64
 _STOP_SECONDS = 30.0  # that running answers have once the server is asked to stop
 _SHOWN_SECONDS = 1.0  # in which a page shows an answer that has ended
+_KEEP_SECONDS = 10.0  # in which the last runs are brought into their store
 _CLOSE_SECONDS = 5  # that connections have to close
 _ANSWER_SECONDS = 60  # that a browser has for a ping, which it sees once it has read the pages that were sent before
 
@@ -199,7 +201,8 @@ def _arguments() -> argparse.Namespace:
         parser.error(f"got the names {asked.names!r}; give at least one, such as rauq.example.org")
     if not 1 <= asked.workers <= MOST_WORKERS:
         parser.error(f"got {asked.workers} workers; give 1 to {MOST_WORKERS}")
-    if asked.keep_runs and not asked.print_nginx:
+    # A worker that starts again while the store cannot be reached must not end the whole host.
+    if asked.keep_runs and not asked.print_nginx and (asked.workers == 1 or is_supervisor(asked.workers)):
         try:
             check_store(asked.keep_runs)
         except InvalidInput as error:
@@ -231,11 +234,13 @@ async def clearing(_app: st.App) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        await _keep_runs()
         for task in tasks:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
+        last = threading.Thread(target=keep_runs, daemon=True)  # which nobody waits for longer
+        last.start()
+        await asyncio.to_thread(last.join, _KEEP_SECONDS)
 
 
 async def _every(seconds: float, look: Callable[[], Awaitable[None]]) -> None:

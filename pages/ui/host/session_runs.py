@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from analysis.datasets.example import DataSet, Example
     from analysis.runs.manifest import Manifest, Request
-    from pages.ui.host.stored_runs import StoredRuns
+    from pages.ui.host.stored_runs import AllStored, StoredRuns
 
 _MINE = "_runs_folder"
 _OWN_IDF = ("", "atlas")  # document frequencies: none, or those that come with the app
@@ -212,43 +212,55 @@ def make_room() -> None:
 def clear_left(is_connected: Callable[[str], bool]) -> list[str]:
     """Delete what sessions owned that have been gone for some minutes; return their names.
 
-    A running job of theirs is stopped first, and their runs are deleted once it has ended.
+    A running job of theirs is stopped first, and their runs are deleted once it has ended: those that are kept in a
+    store by `keep_runs`, the others at a later call.
     """
     left = store().left(is_connected)
     store().keyed.expire()
     for name, gone in left.items():
         store().answers.release(name)
-        working = [run for run in _runs(gone.folder) if is_held(run)] if gone.folder else []
+        if not gone.folder or _is_in_use(gone.folder):
+            continue
+        working = list(filter(is_held, _runs(gone.folder)))
         for run in working:
             with suppress(RunError):  # it has ended in the meantime
                 request_stop(run)
-        if working or not _let_go(gone.folder):
+        if gone.folder in store().stored_runs.browsers:
+            continue
+        if working:
             store().sessions[name] = gone  # again at the next call
+        else:
+            shutil.rmtree(private_folder() / gone.folder, ignore_errors=True)
     return list(left)
 
 
+def _is_in_use(folder: str) -> bool:
+    """Whether a session has this folder of runs: another tab of the browser whose runs are kept."""
+    return any(known.folder == folder for known in list(store().sessions.values()))
+
+
 def keep_runs() -> None:
-    """Bring what was made or changed into the store, for all browsers whose runs are kept there."""
+    """Bring what was made or changed into the store, for all browsers whose runs are kept, and clear what they left."""
     every = store().stored_runs
-    for runs in list(every.browsers.values()):
-        stored_runs.synchronise(every, runs)
+    for name, runs in list(every.browsers.items()):
+        if runs.fault or not (runs.fetched.is_set() and stored_runs.is_saved(runs)):
+            stored_runs.synchronise(every, runs)
+        if not _is_in_use(name) and stored_runs.is_saved(runs) and not any(map(is_held, _runs(name))):
+            _let_go(every, runs)
 
 
-def _let_go(folder: str) -> bool:
-    """Delete the folder of a session that has left; return whether it is gone, or another session of the browser's.
-
-    What is not in the store yet is kept.
-    """
-    every = store().stored_runs
-    kept = every.browsers.get(folder)
-    if kept is not None and not stored_runs.synchronise(every, kept):
-        return False
+def _let_go(every: "AllStored", runs: "StoredRuns") -> None:
+    """Delete the folder of a browser that has left, unless it has come back or its runs are being uploaded."""
+    gone = runs.folder.with_name(f".left-{secrets.token_urlsafe(8)}")
     with every.lock:
-        others = any(known.folder == folder for known in list(store().sessions.values()))
-        if folder and not others:
-            every.browsers.pop(folder, None)
-            shutil.rmtree(private_folder() / folder, ignore_errors=True)
-    return True
+        if _is_in_use(runs.folder.name) or not runs.lock.acquire(blocking=False):
+            return
+        try:
+            runs.folder.rename(gone)  # at once, so that nothing sees a part of it
+            del every.browsers[runs.folder.name]
+        finally:
+            runs.lock.release()
+    shutil.rmtree(gone, ignore_errors=True)
 
 
 def _runs(session: str = "*") -> list[Path]:
@@ -321,9 +333,14 @@ def _delete(place: Path) -> None:
     with suppress(OSError):  # it was deleted by hand
         for inside in place.iterdir():
             if inside.name != _LOCK:
-                shutil.rmtree(inside, ignore_errors=True)
+                shutil.rmtree(_hidden(inside), ignore_errors=True)
         if [inside.name for inside in place.iterdir()] == [_LOCK]:
             shutil.rmtree(place, ignore_errors=True)
+
+
+def _hidden(inside: Path) -> Path:
+    """Rename it, so that no upload sees a part of it while it is deleted; its new name."""
+    return inside.rename(inside.with_name(f".deleted-{secrets.token_urlsafe(8)}"))
 
 
 _MINUTE, _HOUR = 60, 3600

@@ -7,32 +7,41 @@ address, which others may have too: its runs end with its session, as those of a
 import hashlib
 import logging
 import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pages.ui.host import hosting
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import size
 
-FETCH_SECONDS = 1.0  # that a first page waits for the runs of its browser
-_FULL = "The store of this host is full, so runs that you make now are not kept. Export those you want to keep."
+if TYPE_CHECKING:
+    from analysis.stores import Below
+
+FETCH_SECONDS = 0.2  # that a first page waits for the runs of its browser
+_TOTAL_SECONDS = 60.0  # that the size of the whole store is not asked again
+_FULL = "The store of this host is full, so what you make now is not kept. Export the runs you want to keep."
 _UNSURE = (
-    "This host cannot reach the store of its runs at the moment: what you make now may not be kept, what you delete "
-    "may come back. Export the runs you want to keep."
+    "This host cannot keep runs at the moment: what you make now may be lost, and what you delete may come back. "
+    "Export the runs that you want to keep."
 )
 _TAKEN = "You have kept another run named {name}, so this one is not kept. Export it, or import it under another name."
+_TOO_MANY = "Not all runs that you have kept fit into {most}, the limit of this host. Delete some to see the others."
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, kw_only=True)
 class StoredRuns:
-    """The runs of one browser: their folder here, their place in the store, and which of them are in both.
+    """The runs of one browser: their folder here and their place in the store.
 
-    `unwanted`: what is to be deleted in the store. `fault`: what the browser's user has to know, or "". `awaited`: a
-    page has waited for them.
+    `known`: the names of those that are at both places, or were; what is known and not here was deleted here.
+    `unwanted`: what is to be deleted in the store. Not kept are those that are `taken`, which have the name of another
+    run in the store, and those for which it is too `full`. `counted`: the bytes of each that count as its visitor's.
+    `awaited`: a page has waited for them. `fault`: what the browser's user has to know, or "".
     """
 
     folder: Path
@@ -43,19 +52,28 @@ class StoredRuns:
     awaited: bool = False
     known: set[str] = field(default_factory=set)
     unwanted: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
+    full: set[str] = field(default_factory=set)
+    counted: Counter[str] = field(default_factory=Counter)
     fault: str = ""
+
+    def at(self, name: str) -> str:
+        """The address of a run."""
+        return f"{self.address}/{name}"
 
 
 @dataclass(eq=False, kw_only=True)
 class AllStored:
     """The runs of all browsers that are here, by the names of their folders, and the bytes that visitors have added.
 
-    `lock`: held while a browser comes or goes.
+    `lock`: held for a moment, while a browser comes or goes. `total`: the bytes of the whole store, and when it was
+    asked for them.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     browsers: dict[str, StoredRuns] = field(default_factory=dict)
     added: Counter[str] = field(default_factory=Counter)
+    total: tuple[int, float] = (0, float("-inf"))
 
 
 def name_of(owner: str) -> str:
@@ -93,62 +111,121 @@ def check_fetched(runs: StoredRuns | None) -> None:
         raise hosting.Busy(message)
 
 
-def synchronise(every: AllStored, runs: StoredRuns) -> bool:
-    """Upload what was made or changed here, and fetch what was kept before; return whether the store was reached."""
-    with runs.lock:
-        try:
-            runs.fault = " ".join(dict.fromkeys(_synchronised(every, runs)))
-        except (RauqError, OSError) as error:
-            _log.warning("Runs of a browser were not kept: %s", error)
-            runs.fault = _UNSURE
-        runs.fetched.set()
-        return runs.fault != _UNSURE
-
-
 def forget(every: AllStored, runs: StoredRuns, name: str) -> None:
-    """Delete a run in the store, as soon as the store can be reached."""
+    """Delete a run in the store, as soon as the store can be reached, that was deleted here."""
+    if name in runs.taken:
+        runs.taken.discard(name)  # in the store is another one
+        return
     runs.unwanted.add(name)
     threading.Thread(target=synchronise, args=(every, runs), daemon=True).start()
+
+
+def is_saved(runs: StoredRuns) -> bool:
+    """Whether the store has all that is here and can be kept, as far as is known without asking it."""
+    from analysis.stores import is_kept
+
+    here = _here(runs)
+    return not runs.unwanted and all(name in runs.taken | runs.full or is_kept(folder) for name, folder in here.items())
+
+
+def synchronise(every: AllStored, runs: StoredRuns) -> None:
+    """Upload what was made or changed here, delete what was deleted here, and fetch what was kept before."""
+    with runs.lock:
+        if every.browsers.get(runs.folder.name) is not runs:
+            return  # its browser has left
+        try:
+            runs.fault = " ".join(dict.fromkeys(_synchronised(every, runs)))
+        except Exception as error:  # noqa: BLE001 - a store may raise anything, and the next look may go better
+            _log.warning("Runs of a browser were not kept: %s: %s", type(error).__name__, error)
+            runs.fault = _UNSURE
+        finally:
+            runs.fetched.set()
 
 
 def _synchronised(every: AllStored, runs: StoredRuns) -> Iterator[str]:
     """Do it; yield what the browser's user has to know."""
     from analysis import stores
-    from analysis.runs.library import is_name, list_runs
 
+    here = _here(runs)  # before the store is asked: a run that is deleted in between is then not fetched again
     for name in list(runs.unwanted):
-        stores.forget(f"{runs.address}/{name}")
+        stores.forget(runs.at(name))
         runs.known.discard(name)
         runs.unwanted.discard(name)
-    # What is here is listed first: a run that is deleted in between is then not fetched again.
-    here = {run.name: run.folder for run in list_runs(runs.folder) if not run.read_only}
-    there = set(filter(is_name, stores.names_at(runs.address)))
-    for name in sorted(there - here.keys()):
-        stores.fetch(f"{runs.address}/{name}", runs.folder / name)
-        runs.known.add(name)
+        here.pop(name, None)
+    there = {name: found for name, found in stores.below(runs.address).items() if _is_name(name)}
+    yield from _uploaded(every, runs, here, there)
+    yield from _fetched(runs, here, there)
+
+
+def _here(runs: StoredRuns) -> dict[str, Path]:
+    from analysis.runs.library import list_runs
+
+    return {run.name: run.folder for run in list_runs(runs.folder) if not run.read_only}
+
+
+def _is_name(name: str) -> bool:
+    from analysis.runs.library import is_name
+
+    return is_name(name)
+
+
+def _uploaded(
+    every: AllStored, runs: StoredRuns, here: Mapping[str, Path], there: "Mapping[str, Below]"
+) -> Iterator[str]:
+    from analysis import stores
+
+    runs.taken, runs.full = set(), set()
     for name, folder in here.items():
-        if name not in runs.known and name in there:
+        if name not in runs.known and name in there and there[name].is_run:
+            runs.taken.add(name)
             yield _TAKEN.format(name=name)
-        elif name not in runs.known and not _has_room(every, runs, folder):
+        elif not folder.exists() or (name in runs.known and stores.is_kept(folder)):
+            continue
+        elif not _has_room(every, runs, folder):
+            runs.full.add(name)
             yield _FULL
-        elif folder.exists():
-            stores.keep(folder, f"{runs.address}/{name}", anew=name not in there)
+        else:
+            runs.known.add(name)  # also if it fails in the middle: then it goes on from there
+            stores.keep(folder, runs.at(name), anew=name not in there)
+
+
+def _fetched(runs: StoredRuns, here: Mapping[str, Path], there: "Mapping[str, Below]") -> Iterator[str]:
+    from analysis import stores
+    from analysis.runs.manifest import size_of
+
+    room = hosting.limits().bytes_each - sum(map(size_of, here.values()))
+    for name in sorted(there.keys() - here.keys() - runs.known - runs.unwanted):
+        if not there[name].is_run:
+            _log.warning("The store has a folder of a browser that is no run")
+        elif (room := room - there[name].num_bytes) < 0:
+            yield _TOO_MANY.format(most=size(hosting.limits().bytes_each))
+        else:
+            stores.fetch(runs.at(name), runs.folder / name)
             runs.known.add(name)
+            runs.counted[name] = there[name].num_bytes
 
 
 def _has_room(every: AllStored, runs: StoredRuns, folder: Path) -> bool:
-    """Whether the store has room for another run of this visitor, which is then counted."""
+    """Whether the store has room for what is new in a run, which then counts as its visitor's."""
     from analysis.runs.manifest import size_of
-    from analysis.stores import bytes_at
 
-    most, more = hosting.limits(), size_of(folder)
-    if every.added[runs.visitor] + more > most.stored_by_one:
+    most, name, whole = hosting.limits(), folder.name, size_of(folder)
+    more = max(0, whole - runs.counted[name])
+    if every.added[runs.visitor] + more > most.stored_by_one or _total(every) + more > most.stored:
         return False
-    if bytes_at(hosting.runs_address()) + more > most.stored:
-        _log.warning("The store of runs has %s or more: new runs are not kept", size(most.stored))
-        return False
+    runs.counted[name] += more
     every.added[runs.visitor] += more
+    every.total = every.total[0] + more, every.total[1]
     return True
+
+
+def _total(every: AllStored) -> int:
+    """The bytes of the whole store, asked for once a minute at most."""
+    from analysis.stores import below
+
+    if time.monotonic() - every.total[1] > _TOTAL_SECONDS:
+        every.total = sum(found.num_bytes for found in below(hosting.runs_address()).values()), time.monotonic()
+    return every.total[0]
 
 
 def check_store(address: str) -> None:

@@ -8,7 +8,7 @@ from pages.ui.host.stored_runs import StoredRuns
 
 _HERE = "on this machine."
 _MINE = "Only you see your runs here, and only while this page is open. Export the runs you want to keep."
-_KEPT = "Only this browser sees them. The host keeps them until you delete them, or the cookies of the browser."
+_KEPT = "Only this browser sees them. The host keeps them for its cookie, and may delete old ones."
 _OFTEN = 0.5  # seconds
 
 

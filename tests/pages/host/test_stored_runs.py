@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from analysis import stores
-from analysis.runs.job import only_job
+from analysis.runs.job import STOP, only_job
 from analysis.runs.library import delete_run
 from pages.ui.host import hosting, session_runs, stored_runs
 from pages.ui.host.hosting import Busy
@@ -19,6 +19,10 @@ from tests.pages.sets import make
 from tests.robustness.ray_runs import contents
 
 MINE, OTHER, ADDRESS = "m" * 22, "o" * 22, "address 203.0.113.5"
+
+
+def names_at(address):
+    return tuple(sorted(stores.below(address)))
 
 
 @pytest.fixture
@@ -69,7 +73,9 @@ def leave():
     """All tabs are closed, and some minutes pass."""
     for session in store().sessions.values():
         session.connected -= 2 * hosting.LEFT_SECONDS
-    return session_runs.clear_left(lambda _name: False)
+    left = session_runs.clear_left(lambda _name: False)
+    session_runs.keep_runs()
+    return left
 
 
 @pytest.fixture
@@ -78,6 +84,7 @@ def run(process, tab):
     del process, tab
     fetched()
     folder = make(session_runs.runs_folder(), "mine").folder
+    (folder / "timings.jsonl").write_text("made\n")
     session_runs.keep_runs()
     return folder
 
@@ -103,7 +110,7 @@ def test_the_store_names_neither_cookie_nor_visitor(run, place):
     names = [str(path) for path in run.parents[1].joinpath("..", "shared").rglob("*")]
     assert names
     assert not [name for name in names if MINE in name or "203.0.113" in name]
-    assert stores.names_at(place) == (stored_runs.name_of(MINE),)
+    assert names_at(place) == (stored_runs.name_of(MINE),)
 
 
 def test_without_a_store_or_a_host_nothing_is_kept(host, tab, monkeypatch):
@@ -128,23 +135,62 @@ def test_the_folder_goes_with_the_last_tab_of_the_browser(run, place, tab, proce
     process("second process")
     tab(MINE)
     assert (fetched().folder / "mine" / "timings.jsonl").read_text() == "written late\n"
-    assert stores.names_at(f"{place}/{stored_runs.name_of(MINE)}") == ("mine",)
+    assert names_at(f"{place}/{stored_runs.name_of(MINE)}") == ("mine",)
     assert second.folder == first.folder
+
+
+def test_a_browser_that_comes_back_in_time_finds_its_folder_and_one_that_left_is_not_written_to(run, tab):
+    before = store().stored_runs.browsers[run.parent.name]
+    tab(MINE, "another tab")
+    assert session_runs.runs_folder() == run.parent
+    for session in store().sessions.values():
+        session.connected -= 2 * hosting.LEFT_SECONDS
+    session_runs.clear_left(lambda _name: False)
+    tab(MINE, "a third tab")
+    assert session_runs.runs_folder() == run.parent
+    session_runs.keep_runs()
+    assert run.exists()
+    leave()
+    assert not run.exists()
+    stored_runs.synchronise(store().stored_runs, before)
+    assert not run.parent.exists()
+    assert not [path for path in run.parents[1].iterdir() if path.name.startswith(".left")]
+
+
+def test_a_browser_is_not_let_go_while_its_runs_are_uploaded(run):
+    with store().stored_runs.browsers[run.parent.name].lock:
+        store().sessions.clear()
+        session_runs._let_go(store().stored_runs, store().stored_runs.browsers[run.parent.name])
+        assert run.exists()
+    session_runs.keep_runs()
+    assert not run.exists()
 
 
 def test_a_run_at_work_is_kept_as_far_as_it_is_and_stays_until_its_job_has_ended(run):
     with only_job(run):
         assert leave()
         assert run.exists()
-    assert leave()
+        assert (run / STOP).exists()
+    session_runs.keep_runs()
     assert not run.exists()
+
+
+def test_a_tab_that_is_closed_stops_no_job_that_another_one_watches(run, tab):
+    tab(MINE, "another tab")
+    assert session_runs.runs_folder() == run.parent
+    store().sessions[f"a tab of {MINE}"].connected -= 2 * hosting.LEFT_SECONDS
+    with only_job(run):
+        assert len(session_runs.clear_left(lambda _name: False)) == 1
+        session_runs.keep_runs()
+        assert not (run / STOP).exists()
+    assert run.exists()
 
 
 def test_a_deleted_run_is_gone_in_the_store_too(run, place, process, tab):
     delete_run("mine", run.parent)
     session_runs.forget_run("mine")
     session_runs.keep_runs()
-    assert stores.names_at(f"{place}/{run.parent.name}") == ()
+    assert names_at(f"{place}/{run.parent.name}") == ()
     process("second process")
     tab(MINE)
     assert not (fetched().folder / "mine").exists()
@@ -156,15 +202,15 @@ def test_a_store_that_cannot_be_reached_is_told_and_nothing_is_lost(run, place, 
         raise RunError(message)
 
     with monkeypatch.context() as patch:
-        patch.setattr(stores, "names_at", fail)
+        patch.setattr(stores, "below", fail)
         make(run.parent, "late")
         session_runs.keep_runs()
-        assert "cannot reach the store" in open_runs().warning[0].value
+        assert "cannot keep runs at the moment" in open_runs().warning[0].value
         assert leave()
         assert run.parent.exists()
-    assert leave()
+    session_runs.keep_runs()
     assert not run.parent.exists()
-    assert stores.names_at(f"{place}/{run.parent.name}") == ("late", "mine")
+    assert names_at(f"{place}/{run.parent.name}") == ("late", "mine")
 
 
 def test_a_run_of_the_same_name_from_elsewhere_is_not_mixed_with_it(run, place):
@@ -177,20 +223,113 @@ def test_a_run_of_the_same_name_from_elsewhere_is_not_mixed_with_it(run, place):
     assert contents(mine) != contents(elsewhere)
     stores.fetch(f"{place}/{name}/another", run.parents[2] / "fetched")
     assert contents(run.parents[2] / "fetched") == contents(elsewhere)
+    delete_run("another", run.parent)
+    session_runs.forget_run("another")
+    assert names_at(f"{place}/{name}") == ("another", "mine")
+    session_runs.keep_runs()
+    session_runs.keep_runs()
+    assert contents(run.parent / "another") == contents(elsewhere)  # the one that was kept
+    assert fetched().fault == ""
 
 
 @pytest.mark.parametrize("limit", ["stored", "stored_by_one"])
 def test_a_full_store_is_told_and_what_is_in_it_is_still_kept(run, place, monkeypatch, limit):
-    own = {"stored": stores.bytes_at(place), "stored_by_one": store().stored_runs.added["203.0.113.5"]}
+    stored = sum(one.num_bytes for one in stores.below(place).values())
+    own = {"stored": stored, "stored_by_one": store().stored_runs.added["203.0.113.5"]}
     assert min(own.values()) > 0
     monkeypatch.setattr(hosting, "HOST", hosting.replace(hosting.HOST, **{limit: own[limit]}))
     make(run.parent, "late")
-    (run / "timings.jsonl").write_text("changed\n")
+    (run / "timings.jsonl").write_text("\n")
     session_runs.keep_runs()
     assert "is full" in open_runs().warning[0].value
-    assert stores.names_at(f"{place}/{run.parent.name}") == ("mine",)
+    assert names_at(f"{place}/{run.parent.name}") == ("mine",)
     stores.fetch(f"{place}/{run.parent.name}/mine", run.parents[2] / "fetched")
-    assert (run.parents[2] / "fetched" / "timings.jsonl").read_text() == "changed\n"
+    assert (run.parents[2] / "fetched" / "timings.jsonl").read_text() == "\n"
+    leave()
+    assert not run.parent.exists()  # it was told
+
+
+def test_the_growth_of_a_run_counts_too(run, monkeypatch):
+    every, added = store().stored_runs, store().stored_runs.added["203.0.113.5"]
+    monkeypatch.setattr(hosting, "HOST", hosting.replace(hosting.HOST, stored_by_one=added + 100))
+    for size, says in ((50, ""), (150, "is full")):
+        (run / "timings.jsonl").write_text("x" * ((run / "timings.jsonl").stat().st_size + size))
+        session_runs.keep_runs()
+        assert says in fetched().fault
+        assert added <= every.added["203.0.113.5"] <= added + 100
+
+
+def test_more_kept_runs_than_a_visitor_may_have_here_are_told(run, process, tab, monkeypatch):
+    make(run.parent, "other")
+    session_runs.keep_runs()
+    one = max(found.num_bytes for found in stores.below(fetched().address).values())
+    monkeypatch.setattr(hosting, "HOST", hosting.replace(hosting.HOST, bytes_each=one))
+    process("second process")
+    tab(MINE)
+    kept = fetched()
+    assert len([path for path in kept.folder.iterdir() if path.is_dir()]) == 1
+    assert "Delete some to see the others" in kept.fault
+
+
+def test_a_folder_without_a_manifest_is_left_alone_and_the_others_are_fetched(run, place, process, tab):
+    there = f"{place}/{run.parent.name}"
+    damaged = make(run.parents[2], "damaged").folder
+    stores.keep(damaged, f"{there}/damaged")
+    files = stores._place(f"{there}/damaged", damaged)
+    files.files.rm_file(files.at("manifest.json"))
+    process("second process")
+    tab(MINE)
+    kept = fetched()
+    assert [path.name for path in kept.folder.iterdir() if path.is_dir()] == ["mine"]
+    assert kept.fault == ""
+
+
+def test_a_first_upload_that_failed_goes_on_and_the_run_is_the_browsers_own(run, monkeypatch, place):
+    def half(folder, address, *, anew):
+        del anew
+        there = stores._place(address, folder)
+        there.files.put_file(str(folder / "manifest.json"), there.at("manifest.json"))
+        message = "the network is down"
+        raise RunError(message)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stores, "keep", half)
+        late = make(run.parent, "late").folder
+        session_runs.keep_runs()
+    assert "cannot keep" in fetched().fault
+    session_runs.keep_runs()
+    assert fetched().fault == ""
+    stores.fetch(f"{place}/{run.parent.name}/late", run.parents[2] / "fetched")
+    assert contents(run.parents[2] / "fetched") == contents(late)
+
+
+def test_runs_that_are_deleted_while_the_store_is_asked_do_not_come_back(run, place, monkeypatch):
+    make(run.parent, "other")
+    session_runs.keep_runs()
+    real = stores.forget
+
+    def forget(address):
+        delete_run("other", run.parent)  # before it is marked as unwanted
+        real(address)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stores, "forget", forget)
+        delete_run("mine", run.parent)
+        fetched().unwanted.add("mine")
+        session_runs.keep_runs()
+    assert [path.name for path in run.parent.iterdir() if path.is_dir()] == []
+    session_runs.forget_run("other")
+    session_runs.keep_runs()
+    assert names_at(f"{place}/{run.parent.name}") == ()
+
+
+def test_nothing_is_asked_of_the_store_while_nothing_changes(run, monkeypatch):
+    monkeypatch.setattr(stores, "below", lambda _address: 1 / 0)
+    session_runs.keep_runs()
+    assert fetched().fault == ""
+    (run / "timings.jsonl").write_text("changed\n")
+    session_runs.keep_runs()
+    assert "cannot keep" in fetched().fault
 
 
 def test_no_run_is_made_while_others_are_on_their_way_and_the_page_says_so(run, process, tab, monkeypatch):
@@ -210,18 +349,21 @@ def test_no_run_is_made_while_others_are_on_their_way_and_the_page_says_so(run, 
 
 
 @pytest.mark.parametrize("name", ["..", ".hidden", "a b", "x" * 65])
-def test_what_is_no_name_of_a_run_is_left_in_the_store(run, place, name, monkeypatch):
-    real = stores.names_at
-    monkeypatch.setattr(stores, "names_at", lambda address: (*real(address), name))
-    session_runs.keep_runs()
+def test_what_is_no_name_of_a_run_is_left_in_the_store(run, name, monkeypatch):
+    real = stores.below
+    monkeypatch.setattr(stores, "below", lambda address: real(address) | {name: stores.Below(9, is_run=True)})
+    stored_runs.synchronise(store().stored_runs, fetched())
     assert fetched().fault == ""
     assert {path.name for path in run.parent.iterdir() if path.is_dir()} == {"mine"}
-    assert stores.names_at(f"{place}/{run.parent.name}") == ("mine", name)
 
 
-def test_a_run_that_the_stores_own_rules_deleted_is_kept_anew(run, place):
+def test_a_run_that_was_deleted_in_the_store_is_kept_again_once_it_changes(run, place):
     there = f"{place}/{run.parent.name}/mine"
     stores.forget(there)
+    stored_runs.synchronise(store().stored_runs, fetched())
+    assert names_at(f"{place}/{run.parent.name}") == ()
+    assert run.exists()
+    (run / "timings.jsonl").write_text("changed\n")
     session_runs.keep_runs()
     stores.fetch(there, run.parents[2] / "fetched")
     assert contents(run.parents[2] / "fetched") == contents(run)

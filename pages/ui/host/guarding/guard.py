@@ -179,7 +179,7 @@ class Guard:
     async def _request(self, scope: "Scope", receive: "Receive", send: "Send", *, visitor: str) -> None:
         headers = Headers(scope=scope)
         opens_page = scope["method"] == "GET" and "text/html" in headers.get("accept", "")
-        send = self._framed(send, self._first_cookies(headers) if opens_page else [])
+        send = self._framed(send, self._cookies(headers) if opens_page else [])
         if own := self._own_answer(scope, headers):
             await own(scope, receive, send)
         elif (found := _UPLOAD.search(scope["path"])) and scope["method"] in {"PUT", "POST"}:
@@ -280,9 +280,9 @@ class Guard:
 
         return counted
 
-    def _first_cookies(self, headers: Headers) -> list[str]:
-        """Return the cookies that a browser gets with its first page."""
-        owner = None if owners.has_cookie(headers) else owners.new_cookie(in_frames=self._in_frames)
+    def _cookies(self, headers: Headers) -> list[str]:
+        """Return the cookies that a browser gets with a page that it opens."""
+        owner = owners.cookie_for(headers, in_frames=self._in_frames)
         return [cookie for cookie in (owner, places.first_cookie(headers, in_frames=self._in_frames)) if cookie]
 
     @property

@@ -20,19 +20,14 @@ _PROTOCOL = b"sec-websocket-protocol"
 Header = tuple[bytes, bytes]
 
 
-def has_cookie(headers: Headers) -> bool:
-    """Whether a browser sends the cookie of an owner."""
-    return _cookie(headers) is not None
-
-
 def owner_of(headers: Headers, visitor: str) -> str:
     """Return the owner of the sessions that this request may open."""
     return _cookie(headers) or f"address {visitor}"
 
 
-def new_cookie(*, in_frames: bool) -> str:
-    """Return the header that gives a browser its cookie."""
-    return f"{COOKIE}={secrets.token_urlsafe(16)}; {attributes(in_frames=in_frames)}"
+def cookie_for(headers: Headers, *, in_frames: bool) -> str:
+    """Return the header that gives a browser its cookie, or lets it keep the one that it has for another year."""
+    return f"{COOKIE}={_cookie(headers) or secrets.token_urlsafe(16)}; {attributes(in_frames=in_frames)}"
 
 
 def attributes(*, in_frames: bool) -> str:
