@@ -150,8 +150,11 @@ def test_a_browser_that_comes_back_in_time_finds_its_folder_and_one_that_left_is
     assert session_runs.runs_folder() == run.parent
     session_runs.keep_runs()
     assert run.exists()
+    session_runs._let_go(store().stored_runs, before)  # it came back just before
+    assert run.exists()
     leave()
     assert not run.exists()
+    stores.keep(make(run.parents[2], "later").folder, f"{before.address}/later")
     stored_runs.synchronise(store().stored_runs, before)
     assert not run.parent.exists()
     assert not [path for path in run.parents[1].iterdir() if path.name.startswith(".left")]
@@ -317,6 +320,8 @@ def test_runs_that_are_deleted_while_the_store_is_asked_do_not_come_back(run, pl
         delete_run("mine", run.parent)
         fetched().unwanted.add("mine")
         session_runs.keep_runs()
+    assert [path.name for path in run.parent.iterdir() if path.is_dir()] == []
+    stored_runs.synchronise(store().stored_runs, fetched())  # between the deletion here and its mark
     assert [path.name for path in run.parent.iterdir() if path.is_dir()] == []
     session_runs.forget_run("other")
     session_runs.keep_runs()
