@@ -3,7 +3,6 @@
 import math
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,19 +21,21 @@ class Place:
     """A place in a queue, of a visitor's job.
 
     Once it is `taken`, another job, which has its turn, does the `work` of this one too; then the place is `done`.
-    `begun`: when its turn began, by `time.monotonic`; `along`: the places whose work is done in it.
+    `begun`: when its turn began, by `time.monotonic`; `along`: the places whose work is done in it. `share`: of a
+    round.
     """
 
     visitor: str
-    round: int
+    round: float
     work: Any = None
     taken: bool = False
+    share: float = 0.0
     begun: float = math.nan
     along: Sequence["Place"] = ()
     done: threading.Event = field(default_factory=threading.Event)
 
     @property
-    def order(self) -> tuple[bool, int]:
+    def order(self) -> tuple[bool, float]:
         """What orders the queue: those whose visitor has left come last."""
         return self.work is not None and self.work.absent, self.round
 
@@ -44,17 +45,20 @@ class Place:
 class Queue:
     """The jobs that wait for a model, and the one that has it.
 
-    Visitors take turns: in each round every visitor has one job at most, so a new visitor waits for one answer at most
-    of each of those before, or for a batch of answers. Within a round, and among the jobs of one visitor, the order is
-    that of arrival. Jobs whose visitor has left come last. The first turn of a model takes longer than those after it:
-    while it `is_cold`, a turn tells nothing of the pace.
+    Visitors take turns, as flows do in weighted fair queueing with equal weights. A job belongs to the present round,
+    or to that after the one before of its visitor, while that one is here: a new visitor waits for one answer at most of
+    each of those before, or for a batch of answers. With each answer the present round goes on, by one among as many
+    visitors as wait: however many new ones come, they overtake nobody for ever. Within a round, and among the jobs of
+    one visitor, the order is that of arrival. Jobs whose visitor has left come last.
+
+    The first turn of a model takes longer than those after it: while it `is_cold`, a turn tells nothing of the pace.
     """
 
     moved: threading.Condition = field(default_factory=threading.Condition)
     running: Place | None = None
     waiting: list[Place] = field(default_factory=list)
-    round: int = 0
-    last: Counter[str] = field(default_factory=Counter)
+    round: float = 0.0
+    last: dict[str, float] = field(default_factory=dict)
     pace: Pace = field(default_factory=Pace)
     is_cold: bool = True
 
@@ -97,6 +101,7 @@ class Queue:
             for place in places:
                 place.taken = True
                 self.waiting.remove(place)
+                place.share = self.running.share if self.running is not None else 0.0
             if self.running is not None:
                 self.running.along = places
             self.moved.notify_all()
@@ -115,7 +120,7 @@ class Queue:
         return sorted([*self.waiting, *others], key=lambda place: place.order)
 
     def _place(self, visitor: str, work: object) -> Place:
-        return Place(visitor, max(self.round, self.last[visitor] + 1), work)
+        return Place(visitor, max(self.round, self.last.get(visitor, -math.inf) + 1), work)
 
     def _join(self, visitor: str, work: object = None) -> Place:
         with self.moved:
@@ -129,9 +134,9 @@ class Queue:
         return self.running is None and min(self.waiting, key=lambda waiting: waiting.order) is place
 
     def _start(self, place: Place) -> None:
+        place.share = 1 / len({waiting.visitor for waiting in self.waiting})
         self.waiting.remove(place)
-        self.running, self.round, place.begun = place, place.round, time.monotonic()
-        self.last = Counter({visitor: last for visitor, last in self.last.items() if last >= self.round})
+        self.running, self.round, place.begun = place, max(self.round, place.round), time.monotonic()
 
     def _leave(self, place: Place) -> None:
         with self.moved:
@@ -139,7 +144,16 @@ class Queue:
                 self.running = None
             elif not place.taken:
                 self.waiting.remove(place)
+            self.round += place.share
+            if all(other.visitor != place.visitor for other in self._here()):
+                self.last.pop(place.visitor, None)
             self.moved.notify_all()
+
+    def _here(self) -> Iterator[Place]:
+        """The places that wait, and those that are answered."""
+        yield from self.waiting
+        if self.running is not None:
+            yield from (self.running, *(place for place in self.running.along if not place.done.is_set()))
 
 
 def raise_if_stopped(cancel: threading.Event) -> None:

@@ -4,6 +4,7 @@ import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 from pages.ui.host.queueing.queue import Queue
@@ -58,9 +59,56 @@ def test_a_visitor_that_comes_again_waits_for_those_who_came_in_between():
     with ExitStack() as stack:
         stack.enter_context(queue.turn(threading.Event(), "a"))
         again, new = queue._join("a"), queue._join("b")
-        assert [again.round, new.round] == [2, 1]
+        assert [again.round, new.round] == [1, 0]
     assert queue._is_next(new)
     assert not queue._is_next(again)
+
+
+@pytest.mark.parametrize("waiting", [1, 5, 40])
+def test_a_visitor_that_comes_again_after_the_answer_is_overtaken_by_nobody_who_comes_later(waiting):
+    queue = Queue()
+    first = queue._join("again")
+    for number in range(waiting):
+        queue._join(f"first {number}")
+    queue._start(first)
+    queue._leave(first)
+    again, before = queue._join("again"), 0
+    while (place := queue.line()[0]) is not again:
+        queue._start(place)
+        for number in range(3):
+            queue._join(f"new {before} {number}")
+        queue._leave(place)
+        before += 1
+    assert before == waiting
+
+
+@pytest.mark.parametrize("visitors", [1, 4, 30])
+@pytest.mark.parametrize("jobs", [2, 30])
+def test_one_who_asks_for_many_waits_for_some_of_those_who_come_later_and_not_for_all(jobs, visitors):
+    queue, served = Queue(), []
+    for _ in range(jobs):
+        queue._join("many")
+    for number in range(visitors):
+        queue._join(f"first {number}")
+    while len([visitor for visitor in served if visitor == "many"]) < jobs:
+        place = queue.line()[0]
+        queue._start(place)
+        queue._join(f"new {len(served)}")  # as many come as are answered
+        queue._leave(place)
+        served.append(place.visitor)
+    turns = [place for place, visitor in enumerate(served) if visitor == "many"]
+    assert np.diff(turns).min() > visitors
+    assert np.diff(turns).max() <= 2 * (visitors + jobs) + 3  # one more waits after each of its turns
+
+
+def test_what_is_known_of_a_visitor_goes_with_the_last_of_its_jobs():
+    queue = Queue()
+    with queue.turn(threading.Event(), "a", A0), queue.taking_along(lambda _work: True, 8):
+        again = queue._join("a")
+        assert queue.last == {"a": 1.0}
+    queue._start(again)
+    queue._leave(again)
+    assert queue.last == {}
 
 
 def test_waiting_work_that_fits_is_taken_along_in_the_order_of_turns():
