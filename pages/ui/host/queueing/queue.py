@@ -46,8 +46,8 @@ class Queue:
     """The jobs that wait for a model, and the one that has it.
 
     Visitors take turns, as flows do in weighted fair queueing with equal weights. A job belongs to the present round,
-    or to that after the one before of its visitor, while that one is here: a new visitor waits for one answer at most of
-    each of those before, or for a batch of answers. With each answer the present round goes on, by one among as many
+    or to that after the one before of its visitor, while that one is here: a new visitor waits for one answer at most
+    of each of those before, or for a batch of answers. With each answer the present round goes on, by one among as many
     visitors as wait: however many new ones come, they overtake nobody for ever. Within a round, and among the jobs of
     one visitor, the order is that of arrival. Jobs whose visitor has left come last.
 
