@@ -153,7 +153,8 @@ def _noticed(tests: Sequence[str], copy: Path) -> str:
         return ""
     (copy / "tests.txt").write_text("\n".join(tests), encoding="utf-8")
     command = [sys.executable, "-B", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    others = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # which leads to whole files
+    environment = others | {"OMP_NUM_THREADS": "1"}
     try:
         done = subprocess.run(
             [*command, f"@{copy / 'tests.txt'}"],

@@ -87,3 +87,4 @@ def test_rows_beyond_the_most_are_said(monkeypatch):
     found = analysis.data_set(pd.DataFrame({"prompt": list("abcd")}))
     assert len(found.examples) == 2
     assert "2 more were left out" in found.notes[0]
+    assert not analysis.data_set(pd.DataFrame({"prompt": list("ab")})).notes

@@ -194,3 +194,4 @@ def test_a_column_whose_name_has_a_comma_is_quoted():
     columns = columns_of('"prompt=a, b",references=c,references=d,separator=bar')
     assert (columns.prompt, columns.references, columns.separator) == ("a, b", ("c", "d"), "bar")
     assert columns_of(text_of(columns)) == columns
+    assert columns_of('prompt=q, "references=a, b"').references == ("a, b",)  # also after a space

@@ -175,6 +175,17 @@ def test_what_length_or_words_explain_is_no_gain_of_heads(cause):
     assert found(given(informative=(3, 7))).is_gain
 
 
+@pytest.mark.parametrize("are_longer", [True, False])
+def test_length_is_added_to_rauq_where_incorrect_answers_are_longer(are_longer):
+    own = given()
+    rank = own.length + np.random.default_rng(9).normal(size=NUM)
+    correct = (rank < 5) == are_longer
+    about = {"sides": Sides(correct, ~correct), "quality": correct.astype(float)}
+    difference = found(replace(own, **about)).differences["length"]
+    assert (difference.low > 0) == are_longer
+    assert (difference.high < 0) != are_longer
+
+
 def test_questions_of_a_group_choose_no_heads_for_it():
     own = given(informative=(3,))
     shared = np.arange(NUM) // 2  # each question in two groups: only the other two can choose

@@ -82,6 +82,19 @@ def assert_same_cache(filled: DynamicCache, plain: DynamicCache, *, seen: int) -
 
 
 @torch.inference_mode()
+def test_what_no_window_reaches_any_more_is_kept_only_if_asked():
+    model, [ids] = tiny_model(named("gemma2-softcap-window")), seeded_prompts(30)
+    held = []
+    for options in ({}, {"keep_all": True}):
+        cached = CachedModel(model, [0], **options)
+        cached.forward(torch.tensor([ids]), tail=1)
+        cached.forward(torch.tensor([ids[:1]]), tail=1)
+        held.append([layer.keys.shape[2] for layer in cached.cache.layers])
+    assert min(held[0]) < min(held[1])
+    assert max(held[0]) == 31
+
+
+@torch.inference_mode()
 def test_a_prefix_that_was_cut_is_that_of_fewer_tokens():
     model, [ids] = tiny_model(named("gemma2-softcap-window")), seeded_prompts(30)
     whole, short = (CachedModel(model, [0], keep_all=True) for _ in range(2))

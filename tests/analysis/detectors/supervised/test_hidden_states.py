@@ -166,6 +166,17 @@ def test_a_fit_depends_on_its_seed_alone(method):
     assert not np.array_equal(weights(2), first)
 
 
+def test_settings_are_judged_on_a_fifth_of_the_answers_that_was_not_fitted():
+    given, parts = training_set(*labelled(), threshold=0.5), []
+    best_settings(given, grid(epochs=(1,), batch_sizes=(8,), rates=(0.1,)), lambda _, *sets: parts.append(sets) or 0.5)
+    rows = [[{tuple(row) for row in part.features.reshape(len(part.quality), -1)} for part in sets] for sets in parts]
+    assert len(rows) == 5
+    assert all(not seen & held for seen, held in rows)
+    assert {len(seen) + len(held) for seen, held in rows} == {NUM}
+    assert set.union(*(held for _, held in rows)) == set.union(*rows[0])
+    assert all(len(seen) > 3 * len(held) for seen, held in rows)
+
+
 def test_of_equal_settings_the_first_is_chosen_and_a_fold_of_one_class_is_left_out():
     given = training_set(*labelled(), threshold=0.5)
     candidates = grid(epochs=(1, 2), batch_sizes=(8,), rates=(0.1,))

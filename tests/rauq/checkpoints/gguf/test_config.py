@@ -123,6 +123,22 @@ def test_windows_and_scales_that_the_file_states_come_first(tmp_path):
     assert config.rope_parameters["sliding_attention"]["rope_theta"] == 5000.0
 
 
+@pytest.mark.parametrize("scalar", [224, 144, 168, 4096])
+def test_a_scale_in_float32_is_the_whole_number_that_it_was_made_from(tmp_path, scalar):
+    save_gguf(tmp_path / "m.gguf", "gemma2", entries={"gemma2.attention.scale": float(np.float32(scalar**-0.5))})
+    assert config_of(tmp_path / "m.gguf").query_pre_attn_scalar == scalar
+
+
+@pytest.mark.parametrize("wrong", [1.001, 1.5, 0.6])
+def test_frequency_factors_that_are_not_llama3s_are_refused(tmp_path, wrong):
+    factors = llama3_factors(theta=500_000.0, head=64, factor=32.0).astype(np.float32)
+    factors[14] *= wrong
+    theta = {"rope_parameters": {"rope_theta": 500_000.0, "rope_type": "default"}}
+    save_gguf(tmp_path / "m.gguf", tensors={"rope_freqs.weight": factors}, head_dim=64, **theta)
+    with pytest.raises(UnsupportedModel, match="rope_freqs"):
+        config_of(tmp_path / "m.gguf")
+
+
 @pytest.mark.parametrize(("factor", "head"), [(8.0, 128), (32.0, 64)])  # of Llama 3.1 and 3.2
 def test_frequency_factors_of_llama3_are_supported(tmp_path, factor, head):
     theta = {"rope_parameters": {"rope_theta": 500_000.0, "rope_type": "default"}}

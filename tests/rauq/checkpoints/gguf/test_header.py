@@ -84,6 +84,7 @@ def test_the_table_of_types_is_gguf_s():
     for number, name in FILE_TYPES.items():
         stated = gguf.LlamaFileType(number).name
         assert stated.removeprefix("MOSTLY_").removeprefix("ALL_").removesuffix("_MOE") == name
+    assert {kind.name for kind in gguf.LlamaFileType if kind.value not in FILE_TYPES} == {"MOSTLY_Q1_0", "GUESSED"}
 
 
 @pytest.mark.parametrize("key", ["whole", "text", "numbers", "texts"])
