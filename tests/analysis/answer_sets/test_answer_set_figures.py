@@ -72,6 +72,15 @@ def words_of(figure):
     return " ".join(annotation.text for annotation in figure.layout.annotations)
 
 
+def test_a_ring_stands_on_the_first_head_too_and_none_where_no_head_is_selected():
+    means, quality = made_up()
+    picks = pick(means)[:, ROW].copy()
+    rows = best_and_worst(means[:, ROW], quality, picks, k=2).rows
+    picks[rows] = [0, -1, 2, 0]
+    rings = named(best_and_worst_map(best_and_worst(means[:, ROW], quality, picks, k=2), list("abcd")), "selected head")
+    assert list(rings[0].x) == [0, 2, 0]
+
+
 def test_best_and_worst_rows_can_be_clicked_and_lead_to_their_answers():
     means, quality = made_up()
     shown = best_and_worst(means[:, ROW], quality, pick(means)[:, ROW], k=3)

@@ -99,6 +99,7 @@ def test_rings_stand_on_the_selected_heads_and_the_frame_on_the_marked_one(weigh
     assert list(zip(ring.y, ring.x, strict=True)) == [(2, 3), (3, 0)]
     *window, frame = figure.layout.shapes
     assert {(shape.y0, shape.y1) for shape in window} == {(1.5, 4.5)}
+    assert sorted((shape.x0 < 0, shape.x1) for shape in window) == [(False, 1), (True, 0)]  # all cells, and the numbers
     assert (frame.x0, frame.x1, frame.y0, frame.y1) == (0.5, 1.5, 4.5, 5.5)
 
 
