@@ -64,6 +64,7 @@ def nginx(folder: Path, *, port: int, workers: int = 1) -> Iterator[int]:
 
 
 def _prepare(folder: Path, site: Site) -> None:
+    folder.chmod(0o711)  # the workers of nginx have another user, and keep large uploads in it
     openssl = shutil.which("openssl") or "openssl"
     key = ("-newkey", "rsa:2048", "-nodes", "-keyout", site.key, "-out", site.certificate)
     subprocess.run(
