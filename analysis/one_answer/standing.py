@@ -70,10 +70,13 @@ def rank_in_words(found: Standing, *, written: bool = False) -> str:
 
 
 def against_verdict(found: Standing, *, is_correct: bool) -> str:
-    """That the score does not say what the verdict says; "" where the answer ranks on the side of its verdict."""
-    if is_correct and found.percentile >= 50:
+    """Say that the score contradicts the verdict, which it does in its outer quarters alone; else "".
+
+    So of a correct answer among the most uncertain quarter, or an incorrect one among the least uncertain quarter.
+    """
+    if is_correct and found.percentile >= 75:
         return "Correct all the same: the score points to an error that is not there."
-    if not is_correct and found.percentile < 50:
+    if not is_correct and found.percentile < 25:
         return "Incorrect all the same: the score does not point to this error."
     return ""
 

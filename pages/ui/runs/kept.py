@@ -12,15 +12,15 @@ _KEPT = "Only this browser sees them. The host keeps them for its cookie, and ma
 _OFTEN = 0.5  # seconds
 
 
-def whose() -> str:
+def who_sees_them() -> str:
     """Say where runs are, and who sees them."""
     if not hosting.is_hosted():
         return _HERE
     return f"{_HERE} {_MINE if stored() is None else _KEPT}"
 
 
-def told() -> None:
-    """Say that kept runs are on their way, and what went wrong with them."""
+def show_state() -> None:
+    """Show that kept runs are still being fetched, or what went wrong with them."""
     kept = stored() if hosting.is_hosted() else None
     if kept is not None and not kept.fetched.is_set():
         st.fragment(_fetching, run_every=_OFTEN)(kept)
@@ -31,4 +31,4 @@ def told() -> None:
 def _fetching(kept: StoredRuns) -> None:
     if kept.fetched.is_set():
         st.rerun()
-    st.caption("The runs that this host has kept for you are on their way.")
+    st.caption("The runs that this host has kept for you are still being fetched.")

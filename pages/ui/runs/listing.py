@@ -355,8 +355,8 @@ def head(*, about: bool = True) -> None:
         new.button("New run", key="new_run", type="primary", width="stretch", on_click=open_form)
     if about:
         words = explained(_WHAT, _LEADS)
-        st.caption(f"{_WHAT} {kept.whose()}", help=f"{_LEADS}\n\n{words}")
-        kept.told()
+        st.caption(f"{_WHAT} {kept.who_sees_them()}", help=f"{_LEADS}\n\n{words}")
+        kept.show_state()
 
 
 def empty_state() -> None:

@@ -344,7 +344,7 @@ def test_no_run_is_made_while_others_are_on_their_way_and_the_page_says_so(run, 
     go_on, real = threading.Event(), stores.fetch
     monkeypatch.setattr(stores, "fetch", lambda *arguments: (go_on.wait(60), real(*arguments)))
     monkeypatch.setattr(stored_runs, "FETCH_SECONDS", 0.01)
-    assert "on their way" in captions(open_runs())
+    assert "still being fetched" in captions(open_runs())
     with pytest.raises(Busy, match="still being fetched"):
         session_runs.make_room()
     go_on.set()
