@@ -75,9 +75,9 @@ def against_verdict(found: Standing, *, is_correct: bool) -> str:
     So of a correct answer among the most uncertain quarter, or an incorrect one among the least uncertain quarter.
     """
     if is_correct and found.percentile >= 75:
-        return "Correct all the same: the score points to an error that is not there."
+        return "Correct all the same: its rank suggests an error."
     if not is_correct and found.percentile < 25:
-        return "Incorrect all the same: the score does not point to this error."
+        return "Incorrect all the same: its rank does not show it."
     return ""
 
 

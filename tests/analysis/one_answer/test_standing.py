@@ -64,10 +64,10 @@ def test_the_rank_is_said_by_the_larger_side(score, words):
     ("score", "is_correct", "says"),
     [
         (10, True, ""),
-        (10, False, "does not point to"),
+        (10, False, "does not show"),
         (40, False, ""),
         (60, True, ""),
-        (90, True, "not there"),
+        (90, True, "suggests an error"),
         (90, False, ""),
     ],
 )
