@@ -6,7 +6,6 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -30,6 +29,8 @@ from rauq.layout import APP_SETTINGS, RAUQ_COMMAND, SERVED, command, environment
 from serve import LOG
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     import uvicorn
     from starlette.types import ASGIApp
 
@@ -150,9 +151,7 @@ def _service(options: argparse.Namespace, settings: "Settings", *, key: str, app
     )
     return Service(
         lm=lm,
-        worker=Worker(
-            lm, limits, last_row=settings.alignment == "own", turn=partial(app.turn, lm) if app else nullcontext
-        ),
+        worker=Worker(lm, limits, last_row=settings.alignment == "own", turn=partial(app.turn, lm) if app else None),
         settings=settings,
         reference=_reference(options.run, lm, settings) if options.run else None,
         threshold=options.threshold,

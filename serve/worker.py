@@ -1,10 +1,12 @@
 """The thread that has the model: jobs wait in a bounded queue and are answered in batches."""
 
 import logging
+import math
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
@@ -23,6 +25,7 @@ _log = logging.getLogger(LOG)
 _LEAST_QUIET, _MOST_QUIET = 0.02, 0.1
 _MOST_GATHERING = 0.3  # seconds
 _REST = 30.0  # seconds without work, after which memory goes back to the system
+_SHIFT = 10.0  # seconds after which no answer joins others any more, where somebody else may wait for the model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,19 +50,20 @@ class _AllGone:
 
 
 class Worker:
-    """Answers jobs in the order in which they came, as many together as fit; one batch at a time.
+    """Answers jobs in the order in which they came, as many together as fit.
 
-    A job that comes while a batch runs waits for its end. `last_row`: as in `LimitOptions`. `turn`: holds the model for
-    a batch, where others use it too.
+    Where the engine lets answers join others, a job begins once there is a place; else it waits for the end of the
+    batch that runs. `last_row`: as in `LimitOptions`. `turn`: holds the model meanwhile, where others use it too.
     """
 
-    def __init__(self, lm: LanguageModel, limits: Limits, *, last_row: bool = False, turn: Turn = nullcontext) -> None:
-        self.lm, self.limits, self.last_row, self.turn = lm, limits, last_row, turn
+    def __init__(self, lm: LanguageModel, limits: Limits, *, last_row: bool = False, turn: Turn | None = None) -> None:
+        self.lm, self.limits, self.last_row, self.turn = lm, limits, last_row, turn or nullcontext
+        self.longest_shift = math.inf if turn is None else _SHIFT
         self.waiting: deque[Job] = deque()
         self.running: list[Job] = []
         self.is_stopping = False
         self.coming = 0  # requests that are read and not yet jobs; the event loop counts them
-        self._moved, self._quiet = threading.Condition(), _LEAST_QUIET
+        self._moved, self._quiet, self._until = threading.Condition(), _LEAST_QUIET, 0.0
         threading.Thread(target=self._run, name="model", daemon=True).start()
 
     @property
@@ -120,12 +124,54 @@ class Worker:
             return bool(self._moved.wait_for(lambda: self.waiting, within))
 
     def _answer_next(self) -> None:
+        if self.lm.joins:
+            self._answer_joining()
+            return
         with self._moved:
             self._gather()
             self.running = self._taken()
         if self.running:
-            self._answer(self.running)
+            self._answer_batch(self.running)
         self.running = []
+
+    def _answer_joining(self) -> None:
+        """Answer jobs, each of which begins once there is a place among those that run, until all have ended.
+
+        The first decides how large the cache is. A job that does not fit beside the others waits until they have ended.
+        """
+        with self._moved:
+            self._drop()
+            if not self.waiting:
+                return
+            self.running = [first := self.waiting.popleft()]
+            self._until, size = time.monotonic() + self.longest_shift, self.limits.batch * _num_cells(first)
+        try:
+            with self.lm.together(size) as lm, ThreadPoolExecutor(self.limits.batch) as pool, self._moved:
+                pool.submit(self._answer_one, lm, first)
+                while self.running:
+                    self._join(lm, pool, size)
+                    self._moved.wait()
+        except Exception as error:  # noqa: BLE001 - the model cannot run
+            _log.error("no answer can begin: %s", where(error))
+            first.fail(error)
+            self.running = []
+
+    def _join(self, lm: LanguageModel, pool: ThreadPoolExecutor, size: int) -> None:
+        """Begin the jobs for which there is a place beside those that run."""
+        self._drop()
+        while self.waiting and len(self.running) < self.limits.batch and time.monotonic() < self._until:
+            if sum(map(_num_cells, (*self.running, self.waiting[0]))) > size:
+                return
+            self.running.append(job := self.waiting.popleft())
+            pool.submit(self._answer_one, lm, job)
+
+    def _answer_one(self, lm: LanguageModel, job: Job) -> None:
+        is_answered = self._answer(lm, [job])
+        with self._moved:
+            if not is_answered:
+                self._until = 0.0  # its process may have ended, and those that come now would end with it
+            self.running.remove(job)
+            self._moved.notify_all()
 
     def _gather(self) -> None:
         """Wait for the jobs that are about to come."""
@@ -137,18 +183,22 @@ class Worker:
                 return
 
     def _taken(self) -> list[Job]:
-        """The first job in the queue and those that fit it; late jobs, and those without a client, are dropped."""
-        for job in list(self.waiting):
-            if job.is_late:
-                job.fail(Refusal(503, f"The answer has not begun after {self.limits.seconds:g} s. Try again later."))
-            if job.gone.is_set() or job.has_ended:
-                self.waiting.remove(job)
+        """The first job in the queue and those that fit it."""
+        self._drop()
         taken: list[Job] = []
         for job in list(self.waiting):
             if len(taken) < self.limits.batch and self._fit([*taken, job]):
                 taken.append(job)
                 self.waiting.remove(job)
         return taken
+
+    def _drop(self) -> None:
+        """Take late jobs, and those without a client, out of the queue."""
+        for job in list(self.waiting):
+            if job.is_late:
+                job.fail(Refusal(503, f"The answer has not begun after {self.limits.seconds:g} s. Try again later."))
+            if job.gone.is_set() or job.has_ended:
+                self.waiting.remove(job)
 
     def _fit(self, jobs: Sequence[Job]) -> bool:
         """Whether these can be one batch: put to the model in the same way, and together within its context."""
@@ -159,11 +209,19 @@ class Worker:
         context = self.lm.context_length
         return len({one.chat for one in asked}) == 1 and (context is None or longest <= context)
 
-    def _answer(self, jobs: Sequence[Job]) -> None:
-        """Answer a batch; whatever happens, each of its clients is told."""
+    def _answer_batch(self, jobs: Sequence[Job]) -> None:
+        """Answer jobs that begin together, and note how long a token of theirs took."""
         began = time.monotonic()
+        self._answer(self.lm, jobs)
+        seconds = time.monotonic() - began
+        a_token = seconds / max(1, *(job.count for job in jobs)) if len(jobs) > 1 else 0.0
+        self._quiet = min(max(a_token, _LEAST_QUIET), _MOST_QUIET)
+
+    def _answer(self, lm: LanguageModel, jobs: Sequence[Job]) -> bool:
+        """Answer a batch; whatever happens, each of its clients is told. False: it failed as a whole."""
+        began, is_answered = time.monotonic(), True
         try:
-            outcomes = self.lm.generate_batch(
+            outcomes = lm.generate_batch(
                 [job.wanted.prompt for job in jobs],
                 batch_size=len(jobs),
                 watches=[job.watch for job in jobs],
@@ -178,12 +236,16 @@ class Worker:
                 if isinstance(outcome, Failure):
                     job.fail(outcome.error)
         except Exception as error:  # noqa: BLE001 - the clients of this batch are told, and the next batch runs
+            is_answered = False
             _log.error("batch failed: %s", where(error))
             for job in jobs:
                 job.fail(error)
         for job in jobs:
             job.fail(Refusal(500, "The model gave no answer."))
-        seconds = time.monotonic() - began
-        a_token = seconds / max(1, *(job.count for job in jobs)) if len(jobs) > 1 else 0.0
-        self._quiet = min(max(a_token, _LEAST_QUIET), _MOST_QUIET)
-        _log.info("batch of %d in %.2f s", len(jobs), seconds)
+        _log.info("batch of %d in %.2f s", len(jobs), time.monotonic() - began)
+        return is_answered
+
+
+def _num_cells(job: Job) -> int:
+    """The tokens that a job may have, with one more, as `LanguageModel.together` counts them."""
+    return job.wanted.num_prompt + job.wanted.most_tokens + 1

@@ -45,6 +45,9 @@ class CaptureSession(Protocol):
     def latest(self, layers: Sequence[int]) -> Tensor:
         """Weights (B, Lw, H) in these layers of the last row, on the position where it stands, on the CPU."""
 
+    def close(self) -> None:
+        """Give back what the sequences hold: nothing more will be fed."""
+
 
 class TappedSession:
     """Records queries and keys of the attention interface; the band is computed in blocks."""
@@ -104,6 +107,9 @@ class TappedSession:
         if not self.active[0].queries:  # the band has it already
             return self.blocks[-1][:, [self.layers.index(layer) for layer in layers], :, -1, 0]
         return torch.stack([last_key_weight(*self.records[layer].latest()).cpu() for layer in layers], dim=1)
+
+    def close(self) -> None:
+        """See `CaptureSession`: all goes with the session."""
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -195,6 +201,9 @@ class StepwiseSession:
     def latest(self, layers: Sequence[int]) -> Tensor:
         """See `CaptureSession`."""
         return self.rows[-1][:, [self.layers.index(layer) for layer in layers], :, 0]
+
+    def close(self) -> None:
+        """See `CaptureSession`: all goes with the session."""
 
     def _feed_before(self, ids: Tensor) -> None:
         """Feed what is no row: at once, unless the weight of every token on itself is wanted."""

@@ -60,6 +60,7 @@ class _Worker:
             "begin": self._begin,
             "parts": self._parts,
             "copy": self._copy,
+            "remove": self._remove,
             "feed": self._feed,
             "check": self._check,
             "tokenize": self._tokenize,
@@ -91,6 +92,10 @@ class _Worker:
 
     def _copy(self, *, source: int, target: int, length: int) -> Message:
         self._opened.copy(source, target, length)
+        return Message({})
+
+    def _remove(self, *, sequence: int) -> Message:
+        self._opened.remove(sequence)
         return Message({})
 
     def _feed(self, *arrays: np.ndarray) -> Message:

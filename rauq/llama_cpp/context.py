@@ -20,6 +20,7 @@ _CELLS = 256  # the cache grows by so many at least
 _ROWS = 64  # rows captured at a time: (heads, rows, cells) is the largest tensor that is read
 _PROMPT = 512  # tokens run at a time where nothing is captured
 _ABORTED, _NO_ROOM = 2, 1
+CANCELLED = "Stopped before the first token."
 
 
 class Fed(NamedTuple):
@@ -91,6 +92,11 @@ class Context:
         memory = self.library.call["llama_get_memory"](self.handle)
         self.library.call["llama_memory_seq_cp"](memory, source, target, 0, length)
         self.recorder.copy(source, target, length)
+
+    def remove(self, sequence: int) -> None:
+        """Free the cells of a sequence, which begins at its first position if it is used again."""
+        memory = self.library.call["llama_get_memory"](self.handle)
+        self.library.call["llama_memory_seq_rm"](memory, sequence, -1, -1)
 
     def set_parts(self, columns: np.ndarray, *, number: int) -> None:
         """From now on, sum every row by these columns (S, T) of the positions of the first sequences, to so many sums.
@@ -164,7 +170,7 @@ class Context:
         status = self.library.call["llama_decode"](self.handle, _batch(part))
         self.recorder.end()
         if status == _ABORTED:
-            raise Stopped(_CANCELLED)
+            raise Stopped(CANCELLED)
         if status == _NO_ROOM:
             message = f"The cache of {self.num_cells:,} tokens is full. Shorten the prompt or the answer."
             raise OutOfMemory(message)
@@ -181,9 +187,6 @@ class Context:
     def _logits(self, rows: np.ndarray) -> np.ndarray:
         get, size = self.library.call["llama_get_logits_ith"], self.vocab_size
         return np.stack([np.ctypeslib.as_array(get(self.handle, int(row)), (size,)) for row in rows])
-
-
-_CANCELLED = "Stopped before the first token."
 
 
 def open_model(library: Library, path: Path) -> int:

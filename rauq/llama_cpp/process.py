@@ -44,6 +44,8 @@ class Process:
             EngineStopped: the process has ended.
             RauqError: what it raised.
         """
+        if self._requests.closed:  # by another thread, whose request was the first that failed
+            raise self._ended()
         try:
             send(self._requests, Message({"do": do, **options}, arrays))
             with self._cancelled_by(cancel):

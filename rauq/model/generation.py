@@ -1,6 +1,7 @@
 """From a prompt to a trace: decode token by token, or read an answer that is already there."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -154,20 +155,21 @@ def generate(
     budget = Budget(tokens=_longest(prompts, limits) * len(prompts), cancel=limits.cancel)
     sequences = [(*prompt.ids, *prefix) for prompt in prompts]
     session, ids = _begun(decoder, prompts, sequences, tail=tail, wanted=wanted, budget=budget)
-    logits = session.feed(ids, tail=tail)
     drawn = [None if one is None else _noted(one, first=not prefix) for one in sampling]
-    return _decoded(
-        decoder,
-        session,
-        logits,
-        prompts,
-        limits=limits,
-        wanted=wanted,
-        choose=each_by_its_own(sampling, logits.device),
-        drawn=drawn or [None] * len(prompts),
-        prefix=prefix,
-        watches=watches,
-    )
+    with closing(session):
+        logits = session.feed(ids, tail=tail)
+        return _decoded(
+            decoder,
+            session,
+            logits,
+            prompts,
+            limits=limits,
+            wanted=wanted,
+            choose=each_by_its_own(sampling, logits.device),
+            drawn=drawn or [None] * len(prompts),
+            prefix=prefix,
+            watches=watches,
+        )
 
 
 def sample(
@@ -186,13 +188,14 @@ def sample(
     """
     budget = Budget(tokens=_longest(prompts, limits) * len(prompts) * k, cancel=limits.cancel)
     session, ids = _begun(decoder, prompts, [prompt.ids for prompt in prompts], tail=1, wanted=wanted, budget=budget)
-    logits = session.feed(ids, tail=1)
-    session.repeat(k)
-    logits = logits.repeat_interleave(k, dim=0)
     repeated = [prompt for prompt in prompts for _ in range(k)]
-    choose = chooser(sampling, k, logits.device, first=first)
     drawn = [_noted(one, first=first + row == 0) for one in sampling for row in range(k)]
-    found = _decoded(decoder, session, logits, repeated, limits=limits, wanted=wanted, choose=choose, drawn=drawn)
+    with closing(session):
+        logits = session.feed(ids, tail=1)
+        session.repeat(k)
+        logits = logits.repeat_interleave(k, dim=0)
+        choose = chooser(sampling, k, logits.device, first=first)
+        found = _decoded(decoder, session, logits, repeated, limits=limits, wanted=wanted, choose=choose, drawn=drawn)
     return [found[start : start + k] for start in range(0, len(found), k)]
 
 
@@ -204,8 +207,9 @@ def read(
     longest = max(map(len, answers))
     budget = Budget(tokens=sum(map(len, sequences)))
     session, ids = _begun(decoder, prompts, sequences, tail=longest + 1, wanted=wanted, budget=budget)
-    statistics = _read_statistics(decoder, session, ids, longest, wanted=wanted)
-    attention = session.band().numpy()
+    with closing(session):
+        statistics = _read_statistics(decoder, session, ids, longest, wanted=wanted)
+        attention = session.band().numpy()
     return [
         build_trace(
             decoder.described,

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Unpack
@@ -60,7 +60,7 @@ class LanguageModel(ModelDescription):
     """
 
     engine: Engine
-    lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+    lock: AbstractContextManager[object] = field(default_factory=threading.RLock, repr=False)
     prefixes: Prefixes | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -99,6 +99,11 @@ class LanguageModel(ModelDescription):
         return self.engine.runs_alone
 
     @property
+    def joins(self) -> bool:
+        """Whether an answer may begin while others are generated: see `together`."""
+        return self.engine.joins
+
+    @property
     def extras(self) -> tuple[Extra, ...]:
         """The extras of a trace that can be captured of this model (`rauq.trace.extras`)."""
         return self.engine.extras(self.layers, self.num_layers)
@@ -131,6 +136,20 @@ class LanguageModel(ModelDescription):
     def with_prefix_cache(self) -> "LanguageModel":
         """The same weights and the same lock; what a prompt shares with the one of the call before is not fed again."""
         return replace(self, prefixes=self.engine.new_prefixes())
+
+    @contextmanager
+    def together(self, tokens: int) -> Iterator["LanguageModel"]:
+        """The same weights for answers that are generated at once, each by a call in a thread of its own.
+
+        The next tokens of all are computed as one batch, which an answer joins at its first token and leaves at its
+        end. Their prompts and answers may have `tokens` tokens in all: whoever begins them counts those of each prompt,
+        `max_new_tokens`, and one more.
+
+        Raises:
+            UnsupportedModel: the engine cannot; see `joins`.
+        """
+        with self.lock, self.engine.together(tokens):
+            yield replace(self, lock=nullcontext())
 
     def encode(self, prompt: PromptLike, **options: Unpack[PromptOptions]) -> Prompt:
         """The prompt as the model will see it: `len(lm.encode(text).ids)` tokens; `generate` explains the prompt.

@@ -56,6 +56,10 @@ class Engine(Protocol):
         """Whether batches are run one sequence at a time."""
 
     @property
+    def joins(self) -> bool:
+        """Whether a sequence may begin and end while others run."""
+
+    @property
     def lacking(self) -> str:
         """Why it captures no other extras than it does; empty where that depends on the model."""
 
@@ -75,6 +79,15 @@ class Engine(Protocol):
 
     def new_session(self, layout: Layout, wanted: Wanted, prefix: Prefix, budget: Budget) -> CaptureSession:
         """A cache and a recorder for one batch, which holds what its sequences share."""
+
+    def together(self, tokens: int) -> AbstractContextManager[None]:
+        """Within it, sessions of one sequence run at once, each in a thread of its own.
+
+        `tokens`: the most that they may have in all, as whoever begins them has to see to.
+
+        Raises:
+            UnsupportedModel: it does not join sequences.
+        """
 
     def check(self, ids: Sequence[int] | None, *, generate: Callable[..., Trace], vocab_size: int) -> Check:
         """Compare captured weights with float64; see `LanguageModel.check`."""

@@ -20,6 +20,8 @@ from rauq.errors import InvalidInput, UnsupportedModel
 from rauq.llama_cpp.context import MOST_SEQUENCES, tokens_of
 from rauq.llama_cpp.messages import Message
 from rauq.llama_cpp.process import Process, start
+from rauq.llama_cpp.recording import Tokens as SentTokens
+from rauq.llama_cpp.room import Room
 from rauq.model.engines.engine import Budget
 from rauq.trace.extras import OF_EVERY_ENGINE, Wanted
 from rauq.trace.prompt_parts import ANSWER_SO_FAR
@@ -64,6 +66,7 @@ class LlamaEngine:
     full_window: bool = True
     half_cache: bool = True
     _process: Process | None = None
+    _room: Room | None = None
 
     @cached_property
     def opened(self) -> Opened:
@@ -93,6 +96,7 @@ class LlamaEngine:
     device = _CPU
     dtype = "float32"
     runs_alone = False
+    joins = True
     lacking = (
         'llama.cpp runs it, which gives neither hidden states nor whole rows of attention; engine="transformers" does'
     )
@@ -128,7 +132,18 @@ class LlamaEngine:
         if len(layout.begins) > MOST_SEQUENCES:
             message = f"Got a batch of {len(layout.begins)} sequences; llama.cpp takes {MOST_SEQUENCES} at most."
             raise InvalidInput(message)
+        if self._room is not None:
+            return JoiningSession(self, self._room, layout, wanted, budget)
         return LlamaSession(self, layout, wanted, prefix, budget)
+
+    @contextmanager
+    def together(self, tokens: int) -> Iterator[None]:
+        """See `rauq.model.engines.engine.Engine`."""
+        self._room = Room(self.process(), tokens, MOST_SEQUENCES)
+        try:
+            yield
+        finally:
+            self._room = None
 
     def check(self, ids: Sequence[int] | None, *, generate: Callable[..., Trace], vocab_size: int) -> Check:
         """See `rauq.model.engines.engine.Engine`: the reference is computed in the process, from the same graph."""
@@ -183,21 +198,13 @@ class LlamaSession:
     """
 
     def __init__(self, engine: LlamaEngine, layout: Layout, wanted: Wanted, prefix: Prefix, budget: Budget) -> None:
-        self.process, self.begins, self.offsets, self.cancel = (
-            engine.process(),
-            list(layout.begins),
-            wanted.offsets,
-            budget.cancel,
-        )
+        self.process, self.begins, self.cancel = engine.process(), list(layout.begins), budget.cancel
         self.kept = Kept(wanted.names & {"part_shares"}, layout)
         self.seen = 0  # columns of the left-padded batch
         self.sequences = list(range(len(layout.begins)))
         self.layers: tuple[int, ...] = ()
         self.blocks: list[Tensor] = []
-        self.process.ask("begin", cells=budget.tokens, offsets=wanted.offsets)
-        self._share(prefix.ids)
-        if self.kept.part_shares is not None:
-            self._set_parts(self.kept.part_shares)
+        self._begin(wanted, prefix, budget)
 
     def feed(self, ids: Tensor, *, tail: int) -> Tensor:
         """See `rauq.capture.session.CaptureSession`."""
@@ -244,6 +251,15 @@ class LlamaSession:
         """See `rauq.capture.session.CaptureSession`."""
         return self.blocks[-1][:, [self.layers.index(layer) for layer in layers], :, -1, 0]
 
+    def close(self) -> None:
+        """See `rauq.capture.session.CaptureSession`: the next one empties the cache."""
+
+    def _begin(self, wanted: Wanted, prefix: Prefix, budget: Budget) -> None:
+        self.process.ask("begin", cells=budget.tokens, offsets=wanted.offsets)
+        self._share(prefix.ids)
+        if self.kept.part_shares is not None:
+            self._set_parts(self.kept.part_shares)
+
     def _share(self, prefix: Sequence[int]) -> None:
         """Feed what all rows share to the first one, and let the others begin with it, each after its padding."""
         self.seen = len(prefix)
@@ -282,10 +298,12 @@ class LlamaSession:
 
     def _reply(self, *tokens: ArrayLike) -> Message:
         """What llama.cpp gives for tokens: see `tokens_of`."""
-        sent = tokens_of(*tokens)
-        reply = self.process.ask("feed", sent.ids, sent.positions, sent.sequences, sent.rows, cancel=self.cancel)
+        reply = self._run(tokens_of(*tokens))
         self.layers = tuple(reply.header["layers"])
         return reply
+
+    def _run(self, sent: SentTokens) -> Message:
+        return self.process.ask("feed", sent.ids, sent.positions, sent.sequences, sent.rows, cancel=self.cancel)
 
     def _placed(self, reply: Message, rows: np.ndarray, batch: int, tail: int) -> Tensor:
         """Logits (B, tail, V), and one more block of the band and of the shares; rows of padding are nan."""
@@ -302,6 +320,43 @@ class LlamaSession:
         placed = np.full((batch, tail, logits.shape[-1]), np.nan, np.float32)
         placed[rows[:, 0], rows[:, 1]] = logits
         return torch.from_numpy(placed)
+
+
+class JoiningSession(LlamaSession):
+    """One sequence that runs together with those of other threads, in a room of the cache that it leaves at its end."""
+
+    def __init__(self, engine: LlamaEngine, room: Room, layout: Layout, wanted: Wanted, budget: Budget) -> None:
+        self.room = room
+        super().__init__(engine, layout, wanted, Prefix(), budget)
+
+    def repeat(self, times: int) -> NoReturn:
+        """See `rauq.capture.session.CaptureSession`.
+
+        Raises:
+            InvalidInput: always: it has the place of one sequence.
+        """
+        message = (
+            f"Got {times} samples of one prompt, where each answer runs together with others. Draw them one by one."
+        )
+        raise InvalidInput(message)
+
+    def close(self) -> None:
+        """See `rauq.capture.session.CaptureSession`."""
+        self.room.leave(self.sequences[0])
+
+    def _begin(self, wanted: Wanted, prefix: Prefix, budget: Budget) -> None:
+        del prefix, budget
+        if len(self.sequences) > 1 or self.kept.part_shares is not None:
+            message = (
+                f"Got {len(self.sequences)} sequences; where answers run together, each is alone and without parts."
+            )
+            raise InvalidInput(message)
+        self.sequences = [self.room.enter(offsets=wanted.offsets)]
+
+    def _run(self, sent: SentTokens) -> Message:
+        if len(sent.ids) == 1:
+            return self.room.step(sent)
+        return self.room.prompt(sent, cancel=self.cancel)
 
 
 def random_ids(vocab_size: int) -> list[int]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NoReturn
 
 import torch
 
@@ -14,6 +15,7 @@ from rauq.capture.extras import Kept, Layout, without_states
 from rauq.capture.quantised import quantises_activations
 from rauq.capture.session import CaptureSession, StepwiseSession, TappedSession
 from rauq.checkpoints.loading import bytes_held, memory_errors, running_takes_less
+from rauq.errors import UnsupportedModel
 from rauq.model.engines.engine import Budget
 from rauq.trace.extras import EXTRAS, Wanted
 from rauq.trace.trace import Extra, Trace
@@ -47,6 +49,8 @@ class TransformersEngine:
         """Name of the dtype that the model computes in."""
         return str(self.model.dtype).removeprefix("torch.")
 
+    joins = False
+
     @property
     def lacking(self) -> str:
         """Nothing: it captures all that a model gives."""
@@ -72,6 +76,15 @@ class TransformersEngine:
         del budget
         kept = Kept(wanted.names, layout, model=self.model)
         return self.session_type(self.model, layout.begins, kept, prefix, offsets=wanted.offsets)
+
+    def together(self, tokens: int) -> NoReturn:
+        """None: its batches begin and end as one.
+
+        Raises:
+            UnsupportedModel: always.
+        """
+        message = f"transformers runs batches of answers that begin together, none of {tokens} tokens that they join."
+        raise UnsupportedModel(message)
 
     def check(self, ids: Sequence[int] | None, *, generate: Callable[..., Trace], vocab_size: int) -> Check:
         """See `Engine`."""

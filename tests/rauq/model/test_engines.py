@@ -1,5 +1,6 @@
 """What generation needs of an engine is what `Engine` says: a third one, of a few lines, passes the same laws."""
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -52,10 +53,13 @@ class FakeSession:
     def latest(self, layers):
         return self.blocks[-1][:, list(layers), :, -1, 0]
 
+    def close(self):
+        self.blocks = None
+
 
 class FakeEngine:
     about, run_identity, dtype, runs_alone, lacking = "fake 1", "fake 1", "float32", False, ""
-    device = torch.device("cpu")
+    device, joins = torch.device("cpu"), True
 
     def new_session(self, layout, wanted, prefix, budget):
         assert budget.tokens >= max(layout.answers)
@@ -64,6 +68,7 @@ class FakeEngine:
     extras = staticmethod(lambda _layers, _num_layers: ("mean_logprob",))
     new_prefixes = staticmethod(lambda: SimpleNamespace(prefix=lambda _sequences, tail: Prefix()))
     running = staticmethod(lambda _doing: nullcontext())
+    together = staticmethod(lambda _tokens: nullcontext())
     check = staticmethod(lambda _ids, **_: Check(LAYERS, (0.0,) * 3, (1e-5,) * 3, (0.0,) * 3))
 
 
@@ -131,6 +136,28 @@ def test_a_cancelled_answer_is_kept_as_far_as_it_came(lm):
     trace = lm.generate(PROMPT, max_new_tokens=50, stop=(), cancel=SimpleNamespace(is_set=is_set))
     assert trace.stop_reason == "cancelled"
     assert len(trace.answer_ids) < 50
+
+
+@pytest.fixture(params=["fake", "llama"])
+def joining(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_answers_that_join_others_and_leave_them_are_as_if_they_were_alone(joining):
+    jobs = [([10 + i % 7, *range(20, 20 + 3 * i)], {"max_new_tokens": 2 + 5 * i % 11, "stop": ()}) for i in range(12)]
+    alone = [joining.generate(prompt, last_row=True, **options) for prompt, options in jobs]
+    most = max(len(prompt) + options["max_new_tokens"] + 1 for prompt, options in jobs)
+    with joining.together(3 * most) as lm, ThreadPoolExecutor(3) as pool:  # less than all of them have together
+        found = list(pool.map(lambda job: lm.generate(job[0], last_row=True, **job[1]), jobs))
+    for one, expected in zip(found, alone, strict=True):
+        close(one, expected)
+    close(joining.generate(jobs[5][0], last_row=True, **jobs[5][1]), alone[5])
+
+
+def test_transformers_lets_none_join(transformers):
+    assert not transformers.joins
+    with pytest.raises(UnsupportedModel, match="batches of answers that begin together"), transformers.together(100):
+        pass
 
 
 def test_what_an_engine_lacks_is_refused_by_name(llama):

@@ -1,0 +1,105 @@
+"""Where the engine can, an answer begins while others are generated, and ends before them."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+
+from rauq.model.loading import load_model
+from serve.job import Job
+from serve.worker import Limits, Worker
+from tests.gguf_files import MERGED, save_gguf
+
+SHORT, LONG, LARGE = 4, 12, 50  # tokens
+PROMPT = "abc"
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory):
+    save_gguf(file := tmp_path_factory.mktemp("joining") / "tiny.gguf", entries=MERGED)
+    return load_model(file, engine="llama.cpp", kind="base")
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """A long answer waits at its third token for `until`, and sets `reached` there."""
+    take, reached, until = Job._take, threading.Event(), threading.Event()
+
+    def slow(self, index, token, text):
+        if self.wanted.most_tokens >= LONG and index == 2:
+            reached.set()
+            assert until.wait(30)
+        take(self, index, token, text)
+
+    monkeypatch.setattr(Job, "_take", slow)
+    yield reached, until
+    until.set()
+
+
+def ask(server, name, tokens):
+    return server.post({"model": name, "prompt": PROMPT, "max_tokens": tokens}, kind="text")
+
+
+def length(response):
+    return response.json()["usage"]["completion_tokens"]
+
+
+def test_an_answer_begins_and_ends_while_another_runs(serving, llama, held):
+    reached, until = held
+    server = serving(lm=llama, limits=Limits(batch=2, tokens=64))
+    with ThreadPoolExecutor(2) as pool:
+        long = pool.submit(ask, server, llama.name, LONG)
+        assert reached.wait(30)
+        assert length(ask(server, llama.name, SHORT)) == SHORT
+        assert length(ask(server, llama.name, SHORT)) == SHORT
+        assert not long.done()
+        until.set()
+        assert length(long.result(30)) == LONG
+
+
+def test_one_that_does_not_fit_waits_until_the_others_have_ended(serving, llama, held):
+    reached, until = held
+    server = serving(lm=llama, limits=Limits(batch=2, tokens=200))
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(ask, server, llama.name, LONG)
+        assert reached.wait(30)
+        large, after = (pool.submit(ask, server, llama.name, tokens) for tokens in (LARGE, SHORT))
+        while len(server.service.worker.waiting) < 2:
+            assert not large.done()
+            assert not after.done()
+        until.set()
+        assert [length(answer.result(30)) for answer in (first, large, after)] == [LONG, LARGE, SHORT]
+
+
+def test_where_others_use_the_model_too_nobody_joins_for_ever(serving, llama, held, monkeypatch):
+    monkeypatch.setattr("serve.worker._SHIFT", 0.0)
+    turns, (reached, until) = [], held
+
+    @contextmanager
+    def turn():
+        turns.append(len(turns))
+        yield
+
+    server = serving(lm=llama, worker=Worker(llama, Limits(batch=2, tokens=64), turn=turn))
+    with ThreadPoolExecutor(2) as pool:
+        long = pool.submit(ask, server, llama.name, LONG)
+        assert reached.wait(30)
+        short = pool.submit(ask, server, llama.name, SHORT)
+        while not server.service.worker.waiting:
+            assert not short.done()
+        until.set()
+        assert [length(answer.result(30)) for answer in (long, short)] == [LONG, SHORT]
+    assert turns == [0, 1]
+
+
+def test_where_the_process_ends_its_clients_are_told_and_the_next_is_answered(serving, llama, held):
+    reached, until = held
+    server = serving(lm=llama, limits=Limits(batch=2, tokens=64))
+    with ThreadPoolExecutor(1) as pool:
+        long = pool.submit(ask, server, llama.name, LONG)
+        assert reached.wait(30)
+        llama.engine.process().running.kill()
+        until.set()
+        assert long.result(30).status_code == 503
+    assert length(ask(server, llama.name, SHORT)) == SHORT
