@@ -22,18 +22,11 @@ from rauq.model.generation import NonFiniteLogits
 from rauq.model.loading import wrap
 from serve.worker import Limits
 from tests.chat_templates import CHATML, chat_model
-from tests.serve.conftest import CHAT, MESSAGES, NAME, TEXT
+from tests.serve.conftest import CHAT, MESSAGES, NAME, TEXT, wait_until
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "<script>alert(1)</script>\x00\u202e' OR 1=1; {{7*7}} \U0001f600"
 IMAGE = {"type": "image_url", "image_url": {"url": "x"}}
-
-
-def wait_until(holds, seconds=60):
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def error_of(response, status):

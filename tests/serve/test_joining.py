@@ -10,6 +10,7 @@ from rauq.model.loading import load_model
 from serve.job import Job
 from serve.worker import Limits, Worker
 from tests.gguf_files import MERGED, save_gguf
+from tests.serve.conftest import wait_until
 
 SHORT, LONG, LARGE = 4, 12, 50  # tokens
 PROMPT = "abc"
@@ -64,10 +65,10 @@ def test_one_that_does_not_fit_waits_until_the_others_have_ended(serving, llama,
     with ThreadPoolExecutor(3) as pool:
         first = pool.submit(ask, server, llama.name, LONG)
         assert reached.wait(30)
-        large, after = (pool.submit(ask, server, llama.name, tokens) for tokens in (LARGE, SHORT))
-        while len(server.service.worker.waiting) < 2:
-            assert not large.done()
-            assert not after.done()
+        large = pool.submit(ask, server, llama.name, LARGE)
+        wait_until(lambda: len(server.service.worker.waiting) == 1)
+        after = pool.submit(ask, server, llama.name, SHORT)
+        wait_until(lambda: len(server.service.worker.waiting) == 2)
         until.set()
         assert [length(answer.result(30)) for answer in (first, large, after)] == [LONG, LARGE, SHORT]
 
@@ -86,8 +87,7 @@ def test_where_others_use_the_model_too_nobody_joins_for_ever(serving, llama, he
         long = pool.submit(ask, server, llama.name, LONG)
         assert reached.wait(30)
         short = pool.submit(ask, server, llama.name, SHORT)
-        while not server.service.worker.waiting:
-            assert not short.done()
+        wait_until(lambda: len(server.service.worker.waiting) == 1)
         until.set()
         assert [length(answer.result(30)) for answer in (long, short)] == [LONG, SHORT]
     assert turns == [0, 1]
