@@ -114,8 +114,8 @@ bench-marked: export RAUQ_MARKED := $(RAUQ_MARKED)
 bench-marked: setup smollm2 ## Read sets that people marked, of which you have copies: make bench-marked RAUQ_MARKED=FOLDER
 	$(RUN) benchmarks marked --record
 
-bench-serve: setup smollm2 ## Compare the endpoint with the library alone; takes an hour
-	$(RUN) benchmarks serve --record
+bench-serve: setup smollm2 ## Compare the endpoint with the library alone, and beside hostile clients; takes an hour
+	$(RUN) benchmarks serve serve_load --record
 
 bench-visitors: setup smollm2 ## Let visitors come to a host, wait and leave for an hour
 	$(RUN) benchmarks visitors_hour --record

@@ -55,6 +55,7 @@ ON_REQUEST = {
     "documents": "benchmarks.documents",  # takes ten minutes, and a packaged model
     "faithbench": "benchmarks.documents.faithbench",  # takes half an hour, a packaged model, and data of others
     "serve": "benchmarks.serving",  # takes an hour, and a packaged model
+    "serve_load": "benchmarks.serving_load",  # takes twenty minutes, and a packaged model
     "engine_shapes": "benchmarks.engine_shapes",  # writes 5 GB
     "engines": "benchmarks.engines",  # takes a quarter of an hour, and both packaged models
     "vllm": "benchmarks.vllm.agreement",  # takes minutes, and an environment with vLLM

@@ -84,6 +84,9 @@ class PlainFeed:
         """A band of zeros of one layer and head, as a trace has to have one."""
         return torch.zeros(self.batch, 1, 1, self.rows, self.offsets)
 
+    def close(self) -> None:
+        """See `rauq.capture.session.CaptureSession`."""
+
     def latest(self, layers: Sequence[int]) -> Tensor:
         """The same of the last row."""
         return torch.zeros(self.batch, len(layers), 1)

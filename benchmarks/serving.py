@@ -58,21 +58,21 @@ def measure() -> Record:
     """Every engine, round by round."""
     found: dict[Way, list[Pair]] = {}
     for engine in ENGINES:
-        with _server(engine) as address, ProcessPoolExecutor(1, mp_context=get_context("spawn")) as library:
+        with served(engine) as (address, _), ProcessPoolExecutor(1, mp_context=get_context("spawn")) as library:
             for turn in range(-1, ROUNDS):  # the first round warms up
                 tell(f"{engine}, round {turn + 1} of {ROUNDS}")
                 for clients in CLIENTS:
                     alone = library.submit(_by_library, engine, clients).result()
                     for stream in (PLAIN, NUMBERS) if clients == WITH_NUMBERS else (PLAIN,):
-                        served = _by_server(address, clients, numbers=stream == NUMBERS)
+                        there = _by_server(address, clients, numbers=stream == NUMBERS)
                         if turn >= 0:
-                            found.setdefault((engine, clients, stream), []).append((served, alone))
+                            found.setdefault((engine, clients, stream), []).append((there, alone))
     return record_of(found)
 
 
 @contextmanager
-def _server(engine: str) -> Iterator[str]:
-    """The address of a server of smollm2."""
+def served(engine: str) -> Iterator[tuple[str, int]]:
+    """The address of a server of smollm2, and its process."""
     asked = command("rauq", "serve", "--model", "smollm2", "--engine", engine, "--port", "0", "--device", "cpu")
     with subprocess.Popen(asked, stderr=subprocess.PIPE, text=True, env=environment()) as running:
         assert running.stderr is not None  # noqa: S101 - it is a pipe
@@ -81,7 +81,7 @@ def _server(engine: str) -> Iterator[str]:
             with ThreadPoolExecutor(1) as reader:
                 reader.submit(running.stderr.read)  # a full pipe would stop the server
                 try:
-                    yield address
+                    yield address, running.pid
                 finally:
                     running.terminate()
         finally:

@@ -207,6 +207,7 @@ ROBUSTNESS = (
     Subject("bombs", "Large uploads"),
     Subject("hostile", "Attack"),
     Subject("flood", "Flood"),
+    Subject("serve_load", "Serving beside hostile clients"),
     Subject("visitors", "Visitors"),
     Subject("visitors_hour", "Visitors: an hour"),
     Subject("misuse", "Misuse"),

@@ -3,13 +3,13 @@
 import json
 import logging
 import os
+import random
 import re
 import signal
 import socket
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from benchmarks import serving_load
 from rauq.errors import EngineStopped, InvalidInput
 from rauq.model.generation import NonFiniteLogits
 from rauq.model.loading import wrap
@@ -341,3 +342,20 @@ def test_the_app_needs_streamlit(capsys, monkeypatch):
     monkeypatch.setattr("serve.main.find_spec", lambda _: None)
     assert main(["serve", "--app"]) == 1
     assert "pip install 'rauq[app]'" in capsys.readouterr().err
+
+
+def test_the_clients_of_the_benchmark_tell_answers_from_errors(server, monkeypatch):
+    monkeypatch.setattr(serving_load, "MODEL", NAME)
+    chosen = random.Random(0)
+    with httpx.Client(base_url=server.base, timeout=60) as client:
+        assert all(serving_load._is_answered(client, chosen) for _ in range(8))
+    assert all(serving_load._refused(server.base, chosen) for _ in range(8))
+    assert all(serving_load._no_request(server.base, chosen) for _ in range(5))
+    for _ in range(5):
+        serving_load._hangs_up(server.base, chosen)
+        serving_load._half(server.base, chosen)
+    assert serving_load._until_quiet(server.base) < 60
+    monkeypatch.setattr(serving_load, "MODEL", "another")
+    with httpx.Client(base_url=server.base, timeout=60) as client:
+        assert not serving_load._is_answered(client, chosen)
+    assert not serving_load._is_error(400, lambda: server.post(CHAT))
