@@ -1,6 +1,7 @@
 """While the app works: notices lie on no button, controls do not fade, and a sign says that a view is computed."""
 
 import re
+from contextlib import contextmanager
 
 from playwright.sync_api import expect
 
@@ -39,14 +40,14 @@ FOLLOW = """() => {
 }"""
 
 
-# Where a page begins below the bar, and where the tracks of Inspect stand, in every frame of a new document in which no
-# font is missing: with another one lines would break elsewhere.
+# Where a page begins below the bar and from the left, and where the tracks of Inspect stand, in every frame of a new
+# document in which no font is missing: with another one lines would break elsewhere.
 OPENED = """
 window.begins = new Set();
 window.tracks = new Set();
 const look = () => {
   const main = document.querySelector(".stMainBlockContainer");
-  if (main) window.begins.add(getComputedStyle(main).paddingTop);
+  if (main) window.begins.add(`${getComputedStyle(main).paddingTop}, ${main.getBoundingClientRect().left}`);
   const drawn = [...document.querySelectorAll(".st-key-views *")].find((one) => one.shadowRoot);
   const tracks = drawn && drawn.shadowRoot.querySelector(".tracks");
   const isSeen = tracks && getComputedStyle(tracks).visibility === "visible" && document.fonts.status === "loaded";
@@ -126,25 +127,47 @@ def test_start_with_learn_is_a_link(page, server):
     expect(page).to_have_url(f"{server}/learn")
 
 
-def test_buttons_of_a_row_stay_in_place_when_fields_come_later(page, server):
+@contextmanager
+def held_back(page, names):
+    """Scripts of Streamlit with these names, which come once the body of the `with` calls what it gets."""
     held = []
 
     def hold(route):  # Playwright takes no method of a list
         held.append(route)
 
-    page.route(re.compile(r"/(Selectbox|ButtonGroup)\.[^/]*\.js"), hold)
-    page.goto(f"{server}/answer_sets")
-    button = page.locator(".st-key-answer_filters button")
-    page.locator(".stPlotlyChart").first.wait_for()
-    wait_until_idle(page)
-    before = button.bounding_box()
-    assert len(held) == 2
-    for route in held:
-        route.continue_()
-    expect(page.get_by_test_id("stSelectbox").first).to_be_visible()
-    expect(page.get_by_role("radio").first).to_be_visible()
-    assert button.bounding_box() == before
+    def let_come():
+        assert len(held) == len(names)
+        for route in held:
+            route.continue_()
+
+    page.route(re.compile(rf"/({'|'.join(names)})\.[^/]*\.js"), hold)
+    yield let_come
     page.unroute_all()
+
+
+def test_what_follows_a_table_stays_in_place_when_the_table_comes_later(page, server):
+    with held_back(page, ["DataFrame"]) as let_come:
+        page.goto(f"{server}/methods")
+        caption = page.get_by_text("① best, ② second of a column")
+        caption.first.wait_for()
+        wait_until_idle(page)
+        before = caption.first.bounding_box()
+        let_come()
+        expect(page.get_by_test_id("stDataFrame").first.locator("canvas").first).to_be_visible()
+        assert caption.first.bounding_box() == before
+
+
+def test_buttons_of_a_row_stay_in_place_when_fields_come_later(page, server):
+    with held_back(page, ["Selectbox", "ButtonGroup"]) as let_come:
+        page.goto(f"{server}/answer_sets")
+        button = page.locator(".st-key-answer_filters button")
+        page.locator(".stPlotlyChart").first.wait_for()
+        wait_until_idle(page)
+        before = button.bounding_box()
+        let_come()
+        expect(page.get_by_test_id("stSelectbox").first).to_be_visible()
+        expect(page.get_by_role("radio").first).to_be_visible()
+        assert button.bounding_box() == before
 
 
 def test_a_page_that_opens_has_its_style_and_draws_no_empty_views_first(chromium, server):
@@ -154,5 +177,5 @@ def test_a_page_that_opens_has_its_style_and_draws_no_empty_views_first(chromium
         page.goto(f"{server}/inspect")
         rested(page)
         begins, tracks = page.evaluate("[[...window.begins], [...window.tracks]]")
-    assert begins == ["60px"]
+    assert begins == ["60px, 0"]
     assert len(tracks) == 1

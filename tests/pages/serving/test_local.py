@@ -6,14 +6,14 @@ import pytest
 import requests
 
 from benchmarks.support.server import PATIENCE, started
-from pages.ui.serving.styled import _STYLE
+from pages.ui.serving.styled import style
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_the_style_and_stops_gracefully(number, tmp_path):
     with (tmp_path / "log").open("wb") as log, started(log=log) as server:
         document = requests.get(f"{server.address}/inspect", headers={"Accept": "text/html"}, timeout=PATIENCE)
-        assert _STYLE.read_bytes() in document.content
+        assert style() in document.content
         server.process.send_signal(number)
         assert server.process.wait(PATIENCE) == 0
     said = [line.strip() for line in (tmp_path / "log").read_text().splitlines() if line.strip()]

@@ -9,11 +9,11 @@ from starlette.datastructures import Headers
 from starlette.middleware.gzip import GZipMiddleware
 from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_handler
 
-from pages.ui.serving.styled import _STYLE, styled
+from pages.ui.serving.styled import style, styled
 from tests.event_loops import run_apart
 
 FOLDER = Path(streamlit.__file__).with_name("static")
-STYLE = _STYLE.read_bytes()
+STYLE = style()
 FILES = GZipMiddleware(create_streamlit_static_handler(str(FOLDER), base_url=None), minimum_size=1)
 BROWSER = {"accept": "text/html,*/*;q=0.8", "accept-encoding": "gzip"}
 

@@ -98,15 +98,16 @@ def show_table(columns: Sequence[Column], *, alt: str, ours: int | None = None) 
             styler.format(_in_turn(column), subset=own)
         if column.marks:
             styler.apply(_bold, marks=column.marks, subset=own)
-    st.dataframe(
-        styler,
-        hide_index=True,
-        height="content",
-        row_height=_LINES_ON_PHONE if _on_phone() and _width_of(columns[0]) > _NAMES_ON_PHONE else None,
-        column_config=_headings(columns),
-        placeholder=UNDEFINED,
-        alt=alt,
-    )
+    with st.container(key=f"table_of_{len(frame)}_{crc32(repr((alt, columns)).encode()):08x}"):  # see `styled.py`
+        st.dataframe(
+            styler,
+            hide_index=True,
+            height="content",
+            row_height=_LINES_ON_PHONE if _on_phone() and _width_of(columns[0]) > _NAMES_ON_PHONE else None,
+            column_config=_headings(columns),
+            placeholder=UNDEFINED,
+            alt=alt,
+        )
 
 
 def _asked(columns: Sequence[Column], alt: str) -> list[Column]:
