@@ -279,7 +279,9 @@ def test_where_methods_disagree_a_row_opens_in_inspect():
     ticked = {"disagreement_table": {"selection": {"rows": [1], "columns": [], "cells": []}}}
     page = open_methods(ticked, **query)
     table = page.dataframe[0].value
-    assert list(table.columns[:3]) == ["more uncertain", "percentile of RAUQ", "percentile of MSP"]
+    assert list(table.columns[:2]) == ["question", "answer"]
+    assert list(table.columns[2:5]) == ["more uncertain", "percentile of RAUQ", "percentile of MSP"]
+    assert list(table.columns[-2:]) == ["group", "id"]
     page.button(key="open_answer").click().run()
     assert page.query_params == query | {"number": str(number_of(table.iloc[1])), "from": "methods"}
 

@@ -64,9 +64,11 @@ UNDEFINED, QUESTION = "–", "question"
 _ROW = 35  # pixels
 _FORMATS = {"quality": "%.2f", "uncertainty": "%.3f"}  # the other columns are whole numbers
 _WIDTHS = {
+    **{name: st.column_config.TextColumn(width=280) for name in (QUESTION, "answer")},
+    "references": st.column_config.TextColumn(width=150),
     "id": st.column_config.TextColumn(width="medium"),
-    **{name: st.column_config.TextColumn(width=300) for name in ("answer", QUESTION)},
 }
+_FIRST, _LAST = (QUESTION, "answer", "references"), ("why not judged", "group", "stratum", "id")
 
 
 def headline(claim: str, chosen: ChosenAnswers, *numbers: str) -> None:
@@ -136,7 +138,15 @@ def openable(table: pd.DataFrame, name: str, chosen: ChosenAnswers, note: str, *
 def _as_shown(table: pd.DataFrame, chosen: ChosenAnswers) -> pd.DataFrame:
     numbers = chosen.column_of("number")[table.index]
     questions = [printable(chosen.run.examples[number].asked) for number in numbers]
-    return table.drop(columns="number").assign(prompt=questions).rename(columns={"prompt": QUESTION})
+    shown = table.drop(columns="number").assign(prompt=questions).rename(columns={"prompt": QUESTION})
+    return shown[sorted(shown, key=_place)]
+
+
+def _place(column: str) -> int:
+    """Return the place of a column: what is read comes first, then the numbers of the view, and last what few need."""
+    if column in _FIRST:
+        return _FIRST.index(column) - len(_FIRST)
+    return 1 + _LAST.index(column) if column in _LAST else 0
 
 
 def save(label: str, file: str, write: Callable[[], str]) -> None:
