@@ -123,6 +123,7 @@ def test_the_browsers_own_back_leads_to_the_step_before(page, server):
 
 def test_the_lesson_by_mouse_and_a_picture_for_every_step(page, server):
     open_step(page, server, 0)
+    wraps_its_first_answer_on_a_phone(page)
     pictures = set()
     for step in range(GAME):
         expect_step(page, step)
@@ -134,6 +135,15 @@ def test_the_lesson_by_mouse_and_a_picture_for_every_step(page, server):
     expect_step(page, 3)
     page.get_by_role("button", name="Back", exact=True).click()
     expect_step(page, 2)
+
+
+def wraps_its_first_answer_on_a_phone(page):
+    before = page.viewport_size
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.locator(".stage").evaluate("stage => stage.scrollWidth <= stage.clientWidth")
+    said = page.locator(".why .said").bounding_box()
+    assert said["x"] + said["width"] <= 390
+    page.set_viewport_size(before)
 
 
 def test_the_reader_moves_alpha_and_the_numbers_are_those_of_the_score(page, server):
