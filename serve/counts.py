@@ -12,7 +12,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(eq=False)
 class Counts:
-    """What happened since the server started; the event loop and the thread of the model write it.
+    """What happened since the server started; the event loop and threads of the model write it.
 
     `requests` by route and status, `answers` by how they ended, `tokens` of prompts and answers, and the `seconds` from
     a request to its first text, of `first` answers.

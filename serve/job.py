@@ -66,7 +66,7 @@ class Wanted:
 
 @dataclass(eq=False)
 class Job:
-    """An answer that waits or grows; `tell` is called in the thread of the model, and `is_set` ends the answer.
+    """An answer that waits or grows; `tell` is called in a thread of the model, and `is_set` ends the answer.
 
     A batch that did not fit in memory is run again one by one, and tells its tokens again: these are not counted.
     """

@@ -142,7 +142,7 @@ class Answers:
         return Job(wanted=wanted, tell=lambda event: self._tell(index, event), monitor=monitor)
 
     def _tell(self, index: int, event: Event) -> None:
-        """Count an event, and pass it from the thread of the model to the event loop, unless that has ended."""
+        """Count an event, and pass it from a thread of the model to the event loop, unless that has ended."""
         if isinstance(event, Ended):
             self.service.counts.answer(event.ending, event.trace)
         elif isinstance(event, Failed):

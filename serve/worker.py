@@ -6,12 +6,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from rauq.checkpoints.memory import give_back
-from rauq.errors import Failure
+from rauq.errors import EngineStopped, Failure, OutOfMemory
 from rauq.model.language_model import LanguageModel
 from serve import LOG
 from serve.job import Job
@@ -25,6 +24,9 @@ _log = logging.getLogger(LOG)
 _LEAST_QUIET, _MOST_QUIET = 0.02, 0.1
 _MOST_GATHERING = 0.3  # seconds
 _REST = 30.0  # seconds without work, after which memory goes back to the system
+# Tokens of the cache where answers join others: for a batch of the first, but for short ones at least and long ones at
+# most so many; the first one fits whatever it needs.
+_USUAL, _MOST_CELLS = 512, 8192
 _SHIFT = 10.0  # seconds after which no answer joins others any more, where somebody else may wait for the model
 
 
@@ -124,7 +126,7 @@ class Worker:
             return bool(self._moved.wait_for(lambda: self.waiting, within))
 
     def _answer_next(self) -> None:
-        if self.lm.joins:
+        if self.lm.most_together:
             self._answer_joining()
             return
         with self._moved:
@@ -137,41 +139,49 @@ class Worker:
     def _answer_joining(self) -> None:
         """Answer jobs, each of which begins once there is a place among those that run, until all have ended.
 
-        The first decides how large the cache is. A job that does not fit beside the others waits until they have ended.
+        The first decides how large the cache is. A job that does not fit beside the others waits, and those behind it.
         """
         with self._moved:
             self._drop()
             if not self.waiting:
                 return
             self.running = [first := self.waiting.popleft()]
-            self._until, size = time.monotonic() + self.longest_shift, self.limits.batch * _num_cells(first)
+        self._until = time.monotonic() + self.longest_shift
+        places = min(self.limits.batch, self.lm.most_together)
+        size = max(_num_cells(first), min(places * max(_num_cells(first), _USUAL), _MOST_CELLS))
         try:
-            with self.lm.together(size) as lm, ThreadPoolExecutor(self.limits.batch) as pool, self._moved:
-                pool.submit(self._answer_one, lm, first)
+            with self.lm.together(size) as lm, self._moved:
+                self._begin(lm, first)
                 while self.running:
-                    self._join(lm, pool, size)
+                    self._join(lm, places, size)
                     self._moved.wait()
         except Exception as error:  # noqa: BLE001 - the model cannot run
             _log.error("no answer can begin: %s", where(error))
             first.fail(error)
             self.running = []
 
-    def _join(self, lm: LanguageModel, pool: ThreadPoolExecutor, size: int) -> None:
+    def _join(self, lm: LanguageModel, places: int, size: int) -> None:
         """Begin the jobs for which there is a place beside those that run."""
         self._drop()
-        while self.waiting and len(self.running) < self.limits.batch and time.monotonic() < self._until:
+        while self.waiting and len(self.running) < places and time.monotonic() < self._until:
             if sum(map(_num_cells, (*self.running, self.waiting[0]))) > size:
                 return
             self.running.append(job := self.waiting.popleft())
-            pool.submit(self._answer_one, lm, job)
+            self._begin(lm, job)
+
+    def _begin(self, lm: LanguageModel, job: Job) -> None:
+        threading.Thread(target=self._answer_one, args=(lm, job), name="answer", daemon=True).start()
 
     def _answer_one(self, lm: LanguageModel, job: Job) -> None:
-        is_answered = self._answer(lm, [job])
-        with self._moved:
-            if not is_answered:
-                self._until = 0.0  # its process may have ended, and those that come now would end with it
-            self.running.remove(job)
-            self._moved.notify_all()
+        can_go_on = False
+        try:
+            can_go_on = self._answer(lm, [job])
+        finally:
+            with self._moved:
+                if not can_go_on:
+                    self._until = 0.0  # nobody joins what would fail with it
+                self.running.remove(job)
+                self._moved.notify_all()
 
     def _gather(self) -> None:
         """Wait for the jobs that are about to come."""
@@ -218,8 +228,8 @@ class Worker:
         self._quiet = min(max(a_token, _LEAST_QUIET), _MOST_QUIET)
 
     def _answer(self, lm: LanguageModel, jobs: Sequence[Job]) -> bool:
-        """Answer a batch; whatever happens, each of its clients is told. False: it failed as a whole."""
-        began, is_answered = time.monotonic(), True
+        """Answer a batch; whatever happens, each of its clients is told. False: others would fail with it."""
+        began, faults = time.monotonic(), list[Exception]()
         try:
             outcomes = lm.generate_batch(
                 [job.wanted.prompt for job in jobs],
@@ -234,16 +244,17 @@ class Worker:
             )
             for job, outcome in zip(jobs, outcomes, strict=False):  # of a batch that was cancelled, not all are there
                 if isinstance(outcome, Failure):
+                    faults.append(outcome.error)
                     job.fail(outcome.error)
         except Exception as error:  # noqa: BLE001 - the clients of this batch are told, and the next batch runs
-            is_answered = False
+            faults.append(error)
             _log.error("batch failed: %s", where(error))
             for job in jobs:
                 job.fail(error)
         for job in jobs:
             job.fail(Refusal(500, "The model gave no answer."))
         _log.info("batch of %d in %.2f s", len(jobs), time.monotonic() - began)
-        return is_answered
+        return not any(isinstance(fault, EngineStopped | OutOfMemory) for fault in faults)
 
 
 def _num_cells(job: Job) -> int:

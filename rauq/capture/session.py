@@ -46,7 +46,7 @@ class CaptureSession(Protocol):
         """Weights (B, Lw, H) in these layers of the last row, on the position where it stands, on the CPU."""
 
     def close(self) -> None:
-        """Give back what the sequences hold: nothing more will be fed."""
+        """Give back what the sequences hold, once: nothing more will be fed, and what was kept can still be read."""
 
 
 class TappedSession:

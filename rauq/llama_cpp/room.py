@@ -8,15 +8,14 @@ from threading import Condition
 import numpy as np
 
 from rauq.arguments import Cancel
-from rauq.errors import InvalidInput, RauqError, Stopped
+from rauq.errors import EngineStopped, InvalidInput, RauqError, Stopped
 from rauq.llama_cpp.context import CANCELLED
 from rauq.llama_cpp.messages import Message
 from rauq.llama_cpp.process import Process
 from rauq.llama_cpp.recording import Tokens
 
-# A sequence whose next token takes longer does not hold up the others: it is in the step after.
-_PATIENCE = 0.05  # seconds
-_PROMPT = 512  # tokens of a prompt that are run between two steps of the others, as many as llama.cpp takes at once
+_PATIENCE = 0.05  # seconds that a step waits for the next token of a sequence, which is then in the step after
+_PROMPT = 512  # tokens of each prompt that are run between two steps of the others, as many as llama.cpp takes at once
 _ROW_AXES = (0, 2, 2)  # of logits (R, V), band (L, H, R, K) and shares (L, H, R, G)
 
 
@@ -62,11 +61,15 @@ class Room:
     def leave(self, sequence: int) -> None:
         """Free the cells of a sequence; the others no longer wait for it."""
         with self.moved:
-            with suppress(RauqError):  # the process has ended, and the cells with it
-                self.process.ask("remove", sequence=sequence)
-            self.taken.discard(sequence)
             self.growing.discard(sequence)
-            self.moved.notify_all()
+            self.steps.pop(sequence, None)
+            self.replies.pop(sequence, None)
+            try:
+                with suppress(EngineStopped):  # and the cells are gone with it
+                    self.process.ask("remove", sequence=sequence)
+            finally:
+                self.taken.discard(sequence)
+                self.moved.notify_all()
 
     def prompt(self, tokens: Tokens, *, cancel: Cancel | None) -> Message:
         """What the last tokens of a prompt give, those that are rows; the others may take steps meanwhile.
@@ -115,8 +118,9 @@ class Room:
         try:
             reply = self._ask(_joined(list(steps.values())), None)
             self.replies.update({sequence: _row(reply, row) for row, sequence in enumerate(steps)})
-        except RauqError as error:
-            self.replies.update(dict.fromkeys(steps, error))
+        except Exception as error:  # noqa: BLE001 - whoever waits is told, whatever it is
+            known = error if isinstance(error, RauqError) else EngineStopped(f"{type(error).__name__}: {error}")
+            self.replies.update(dict.fromkeys(steps, known))
         self.moved.notify_all()
 
 

@@ -284,6 +284,8 @@ def _decoded(
         extend(chosen)
         if last_row or any(answer.is_open for answer in answers):
             logits = session.feed(chosen[:, None], tail=1)
+        if not any(answer.is_open for answer in answers):
+            session.close()  # others need not wait until the traces are made
         for item in growing:
             _tell(answers[item], partial(so_far, [item]))
     left = [item for item, answer in enumerate(answers) if answer.told is None]

@@ -53,7 +53,7 @@ _SAMPLED = (*_ANSWERED, DrawOptions)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LanguageModel(ModelDescription):
-    """A causal language model with its tokenizer; one generation at a time, whatever thread asks for it.
+    """A causal language model with its tokenizer; one call at a time, whatever thread asks for it, but in `together`.
 
     What the prompts of a call share at their beginning is fed once; `prefixes` keeps it from one call to the next.
     `engine` runs it: transformers, or llama.cpp in a process of its own.
@@ -99,9 +99,9 @@ class LanguageModel(ModelDescription):
         return self.engine.runs_alone
 
     @property
-    def joins(self) -> bool:
-        """Whether an answer may begin while others are generated: see `together`."""
-        return self.engine.joins
+    def most_together(self) -> int:
+        """How many answers are generated at once of which each may begin while others are: see `together`."""
+        return self.engine.most_together
 
     @property
     def extras(self) -> tuple[Extra, ...]:
@@ -146,7 +146,7 @@ class LanguageModel(ModelDescription):
         `max_new_tokens`, and one more.
 
         Raises:
-            UnsupportedModel: the engine cannot; see `joins`.
+            UnsupportedModel: `most_together` is 0.
         """
         with self.lock, self.engine.together(tokens):
             yield replace(self, lock=nullcontext())

@@ -1,13 +1,16 @@
 """Where the engine can, an answer begins while others are generated, and ends before them."""
 
+import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
+from rauq.errors import EngineStopped, InvalidInput, OutOfMemory, Stopped
 from rauq.model.loading import load_model
-from serve.job import Job
+from serve.job import Job, Wanted
 from serve.worker import Limits, Worker
 from tests.gguf_files import MERGED, save_gguf
 from tests.serve.conftest import wait_until
@@ -59,7 +62,8 @@ def test_an_answer_begins_and_ends_while_another_runs(serving, llama, held):
         assert length(long.result(30)) == LONG
 
 
-def test_one_that_does_not_fit_waits_until_the_others_have_ended(serving, llama, held):
+def test_one_that_does_not_fit_waits_and_so_do_those_behind_it(serving, llama, held, monkeypatch):
+    monkeypatch.setattr("serve.worker._USUAL", 1)
     reached, until = held
     server = serving(lm=llama, limits=Limits(batch=2, tokens=200))
     with ThreadPoolExecutor(3) as pool:
@@ -91,6 +95,21 @@ def test_where_others_use_the_model_too_nobody_joins_for_ever(serving, llama, he
         until.set()
         assert [length(answer.result(30)) for answer in (long, short)] == [LONG, SHORT]
     assert turns == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("fault", "goes_on"), [(Stopped, True), (InvalidInput, True), (EngineStopped, False), (OutOfMemory, False)]
+)
+def test_others_may_join_after_a_fault_unless_they_would_fail_with_it(fault, goes_on):
+    told = []
+
+    def fails(*_, **__):
+        raise fault
+
+    wanted = Wanted(prompt="a", chat=None, num_prompt=1, most_tokens=4, stops=(), sampling=None, until=math.inf)
+    lm = SimpleNamespace(generate_batch=fails, most_together=0)
+    assert Worker(lm, Limits())._answer(lm, [Job(wanted=wanted, tell=told.append)]) is goes_on
+    assert [type(one.error) for one in told] == [fault]
 
 
 def test_where_the_process_ends_its_clients_are_told_and_the_next_is_answered(serving, llama, held):

@@ -56,8 +56,8 @@ class Engine(Protocol):
         """Whether batches are run one sequence at a time."""
 
     @property
-    def joins(self) -> bool:
-        """Whether a sequence may begin and end while others run."""
+    def most_together(self) -> int:
+        """How many sequences run at once of which each may begin and end while others run; 0 where none may."""
 
     @property
     def lacking(self) -> str:

@@ -96,7 +96,7 @@ class LlamaEngine:
     device = _CPU
     dtype = "float32"
     runs_alone = False
-    joins = True
+    most_together = MOST_SEQUENCES
     lacking = (
         'llama.cpp runs it, which gives neither hidden states nor whole rows of attention; engine="transformers" does'
     )
@@ -133,8 +133,8 @@ class LlamaEngine:
             message = f"Got a batch of {len(layout.begins)} sequences; llama.cpp takes {MOST_SEQUENCES} at most."
             raise InvalidInput(message)
         if self._room is not None:
-            return JoiningSession(self, self._room, layout, wanted, budget)
-        return LlamaSession(self, layout, wanted, prefix, budget)
+            return JoiningSession(self._room, layout, wanted, budget)
+        return LlamaSession(self.process(), layout, wanted, prefix, budget)
 
     @contextmanager
     def together(self, tokens: int) -> Iterator[None]:
@@ -148,6 +148,9 @@ class LlamaEngine:
     def check(self, ids: Sequence[int] | None, *, generate: Callable[..., Trace], vocab_size: int) -> Check:
         """See `rauq.model.engines.engine.Engine`: the reference is computed in the process, from the same graph."""
         del generate
+        if self._room is not None:
+            message = "The capture is checked while no answer runs."
+            raise InvalidInput(message)
         return self.compared(random_ids(vocab_size) if ids is None else ids)[0]
 
     def compared(self, ids: Sequence[int]) -> tuple[Check, int]:
@@ -197,8 +200,8 @@ class LlamaSession:
     It ends with the process that it was begun in.
     """
 
-    def __init__(self, engine: LlamaEngine, layout: Layout, wanted: Wanted, prefix: Prefix, budget: Budget) -> None:
-        self.process, self.begins, self.cancel = engine.process(), list(layout.begins), budget.cancel
+    def __init__(self, process: Process, layout: Layout, wanted: Wanted, prefix: Prefix, budget: Budget) -> None:
+        self.process, self.begins, self.cancel = process, list(layout.begins), budget.cancel
         self.kept = Kept(wanted.names & {"part_shares"}, layout)
         self.seen = 0  # columns of the left-padded batch
         self.sequences = list(range(len(layout.begins)))
@@ -325,16 +328,18 @@ class LlamaSession:
 class JoiningSession(LlamaSession):
     """One sequence that runs together with those of other threads, in a room of the cache that it leaves at its end."""
 
-    def __init__(self, engine: LlamaEngine, room: Room, layout: Layout, wanted: Wanted, budget: Budget) -> None:
-        self.room = room
-        super().__init__(engine, layout, wanted, Prefix(), budget)
+    def __init__(self, room: Room, layout: Layout, wanted: Wanted, budget: Budget) -> None:
+        self.room, self.is_open = room, True
+        super().__init__(room.process, layout, wanted, Prefix(), budget)
 
-    def repeat(self, times: int) -> NoReturn:
+    def repeat(self, times: int) -> None:
         """See `rauq.capture.session.CaptureSession`.
 
         Raises:
-            InvalidInput: always: it has the place of one sequence.
+            InvalidInput: more than once: it has the place of one sequence.
         """
+        if times == 1:
+            return
         message = (
             f"Got {times} samples of one prompt, where each answer runs together with others. Draw them one by one."
         )
@@ -342,7 +347,9 @@ class JoiningSession(LlamaSession):
 
     def close(self) -> None:
         """See `rauq.capture.session.CaptureSession`."""
-        self.room.leave(self.sequences[0])
+        if self.is_open:
+            self.is_open = False
+            self.room.leave(self.sequences[0])
 
     def _begin(self, wanted: Wanted, prefix: Prefix, budget: Budget) -> None:
         del prefix, budget

@@ -49,7 +49,7 @@ class TransformersEngine:
         """Name of the dtype that the model computes in."""
         return str(self.model.dtype).removeprefix("torch.")
 
-    joins = False
+    most_together = 0
 
     @property
     def lacking(self) -> str:

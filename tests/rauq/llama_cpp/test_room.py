@@ -68,6 +68,7 @@ def test_one_that_is_slow_holds_up_nobody(lm):
 
 def test_a_long_prompt_lets_others_go_on(lm, batches, monkeypatch):
     monkeypatch.setattr(room, "_PROMPT", 32)
+    monkeypatch.setattr(room, "_PATIENCE", 20)
     started = threading.Event()
     with lm.together(400) as joined, ThreadPoolExecutor(2) as pool:
         reached = held(2, until=started, reached=threading.Event())
@@ -108,8 +109,36 @@ def test_where_the_process_ends_all_are_told_and_the_next_prompt_starts_another(
     assert len(lm.generate(PROMPT, **OPTIONS).answer_ids) == LENGTH
 
 
+def test_a_fault_of_another_kind_is_told_to_all_and_leaves_no_place_taken(lm, monkeypatch):
+    process = lm.engine.process()
+    ask = process.ask
+
+    def faulty(do, *arrays, **options):
+        if do == "feed" and len(arrays[0]) == 2:
+            message = "no such thing"
+            raise ValueError(message)
+        return ask(do, *arrays, **options)
+
+    monkeypatch.setattr(process, "ask", faulty)
+    monkeypatch.setattr(room, "_PATIENCE", 20)
+    reached, until = threading.Event(), threading.Event()
+    with lm.together(200) as joined, ThreadPoolExecutor(2) as pool:
+        on_token = held(1, until=until, reached=reached)
+        answers = [pool.submit(joined.generate, PROMPT, on_token=on_token, **OPTIONS) for _ in range(2)]
+        assert reached.wait(30)
+        until.set()
+        for answer in answers:
+            with pytest.raises(EngineStopped, match="ValueError: no such thing"):
+                answer.result(30)
+        assert not lm.engine._room.taken
+        assert len(joined.generate(PROMPT, **OPTIONS).answer_ids) == LENGTH
+
+
 def test_what_takes_more_than_one_place_is_refused(lm):
     with lm.together(200) as joined:
+        assert len(joined.sample(PROMPT, k=1, **OPTIONS)) == 1
+        with pytest.raises(InvalidInput, match="checked while no answer runs"):
+            joined.check()
         with pytest.raises(InvalidInput, match="Draw them one by one"):
             joined.sample(PROMPT, k=2, **OPTIONS)
         with pytest.raises(InvalidInput, match="each is alone"):

@@ -54,12 +54,12 @@ class FakeSession:
         return self.blocks[-1][:, list(layers), :, -1, 0]
 
     def close(self):
-        self.blocks = None
+        self.closed = True
 
 
 class FakeEngine:
     about, run_identity, dtype, runs_alone, lacking = "fake 1", "fake 1", "float32", False, ""
-    device, joins = torch.device("cpu"), True
+    device, most_together = torch.device("cpu"), 3
 
     def new_session(self, layout, wanted, prefix, budget):
         assert budget.tokens >= max(layout.answers)
@@ -155,7 +155,7 @@ def test_answers_that_join_others_and_leave_them_are_as_if_they_were_alone(joini
 
 
 def test_transformers_lets_none_join(transformers):
-    assert not transformers.joins
+    assert transformers.most_together == 0
     with pytest.raises(UnsupportedModel, match="batches of answers that begin together"), transformers.together(100):
         pass
 
