@@ -147,6 +147,18 @@ def numbers_of(table: Table, column: str) -> pd.Series:
     return pd.Series(found, dtype=float)
 
 
+def number_columns(table: Table) -> tuple[str, ...]:
+    """The columns that can be a signal: numbers alone, apart from empty cells, and at least two different ones."""
+    return tuple(name for name in table.columns if _is_of_numbers(table, name))
+
+
+def _is_of_numbers(table: Table, column: str) -> bool:
+    try:
+        return len(numbers_of(table, column).dropna().unique()) > 1
+    except InvalidInput:
+        return False
+
+
 def check_columns(table: Table, names: Sequence[str]) -> None:
     """Require columns of these names.
 

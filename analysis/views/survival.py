@@ -9,7 +9,7 @@ import numpy as np
 from analysis.exports.tables import Table
 from analysis.survival.answers import of_run, signal_of_run
 from analysis.survival.figures import added_rungs, no_rungs, ranking_rungs
-from analysis.survival.labelled import ANSWERS, TOKENS
+from analysis.survival.labelled import ANSWERS, TOKENS, Level
 from analysis.survival.ladder import Ladder, ladder_of
 from analysis.survival.sentences import caption, ladder_table, more, shown_table, verdict, verdict_claim
 from analysis.survival.tokens import tokens_of_run
@@ -52,8 +52,6 @@ def _of_tokens(answers: AnswerSet, choices: Choices) -> Ladder:
     return ladder_of(found.given, found.signal(choices.token_signal), seed=choices.seed)
 
 
-_RANKING = ("survival_ranking", "What ranks the answers", "ROC-AUC of the signal and of each control")
-_RANKING_TOKENS = ("token_survival_ranking", "What ranks the tokens", _RANKING[2])
 _READING = {
     ANSWERS: "Grey circle: labels shuffled within groups. Blue: a control alone. Square: texts that the labels were "
     "made from.",
@@ -61,14 +59,15 @@ _READING = {
 }
 
 
-def _pictures(found: Survived, ranking: tuple[str, str, str], added: str) -> tuple[Picture, ...]:
+def ladder_pictures(found: Survived, level: Level, *, name: str) -> tuple[Picture, ...]:
     """What ranks, and beside it what the signal adds; or why nothing can be said."""
+    ranking = f"{name}_ranking", f"What ranks the {level.name}", "ROC-AUC of the signal and of each control"
     if (ladder := found.ladder) is None:
         return (Picture(*ranking, "Nothing can be judged here.", partial(no_rungs, found.reason)),)
     return (
-        Picture(*ranking, f"Orange: the signal. {_READING[ladder.level]}", partial(ranking_rungs, ladder), share=0.55),
+        Picture(*ranking, f"Orange: the signal. {_READING[level]}", partial(ranking_rungs, ladder), share=0.55),
         Picture(
-            added,
+            f"{name}_added",
             "What the signal adds",
             "Differences of ROC-AUC that the signal makes",
             "What is added to ROC-AUC. Teal: beyond noise, and enough for a claim. Grey: not shown.",
@@ -78,9 +77,9 @@ def _pictures(found: Survived, ranking: tuple[str, str, str], added: str) -> tup
     )
 
 
-def _tables(name: str, seen: Seen[Choices, Survived]) -> tuple[Table, ...]:
+def ladder_tables(found: Survived, *, name: str) -> tuple[Table, ...]:
     """All rungs, with what each asks."""
-    if (ladder := seen.result.ladder) is None:
+    if (ladder := found.ladder) is None:
         return ()
     heading = f"{_TITLE} {ladder.signal}"
     return (Table(name, heading, caption(ladder), ladder_table(ladder), cells=shown_table(ladder)),)
@@ -108,8 +107,8 @@ SURVIVAL = View[Choices, Survived](
     claim=_claim,
     sentence=_sentence,
     more=_more,
-    pictures=lambda seen: _pictures(seen.result, _RANKING, "survival_added"),
-    tables=partial(_tables, "survival"),
+    pictures=lambda seen: ladder_pictures(seen.result, ANSWERS, name="survival"),
+    tables=lambda seen: ladder_tables(seen.result, name="survival"),
     reported=lambda answers, choices: (replace(choices, method=base_of(answers.run)),),
 )
 TOKEN_SURVIVAL = View[Choices, Survived](
@@ -122,7 +121,7 @@ TOKEN_SURVIVAL = View[Choices, Survived](
     claim=_claim,
     sentence=_sentence,
     more=_more,
-    pictures=lambda seen: _pictures(seen.result, _RANKING_TOKENS, "token_survival_added"),
-    tables=partial(_tables, "token_survival"),
+    pictures=lambda seen: ladder_pictures(seen.result, TOKENS, name="token_survival"),
+    tables=lambda seen: ladder_tables(seen.result, name="token_survival"),
     reported=lambda answers, choices: (choices,) if facts_of(answers).any() else (),
 )

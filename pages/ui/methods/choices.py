@@ -46,12 +46,13 @@ from rauq.scoring.settings import Signal
 from rauq.trace.trace import Alignment
 
 PAGE = "methods"
-SUPERVISED, SEVERAL = "supervised", "several"  # views that this page alone has
+SUPERVISED, SEVERAL, OWN_SCORES = "supervised", "several", "own_scores"  # views that this page alone has
 _WITHIN = {view.id: view.within for view in OF_METHODS if view.within}
 _BEYOND = "Other detectors and runs"
 _VIEWS = {view.id: Listed(view.topic, view.title) for view in OF_METHODS} | {
     SUPERVISED: Listed(_BEYOND, "Supervised"),
     SEVERAL: Listed(_BEYOND, "Several runs"),
+    OWN_SCORES: Listed("What does the ranking rest on?", "Your own file"),
 }
 TITLES = MappingProxyType({view: one.title for view, one in _VIEWS.items()})
 LISTED = MappingProxyType({view: one for view, one in _VIEWS.items() if view not in _WITHIN})

@@ -29,6 +29,7 @@ from pages.ui.methods import choices, collection
 from pages.ui.methods.choices import (
     LISTED,
     OF_ONE_RUN,
+    OWN_SCORES,
     PAGE,
     PICKERS,
     SEVERAL,
@@ -40,6 +41,7 @@ from pages.ui.methods.choices import (
     fitted,
 )
 from pages.ui.methods.collection import several_runs
+from pages.ui.methods.own_scores import own_scores
 from pages.ui.methods.supervised import supervised as supervised_tables
 from pages.ui.shared import url_state
 from pages.ui.shared.run_views import filters as run_filters
@@ -299,11 +301,12 @@ _OWN = MappingProxyType[str, Callable[[Chosen], None]](
         ATTENTION.id: _attention,
         SUPERVISED: _supervised,
         SEVERAL: several_runs,
+        OWN_SCORES: own_scores,
     }
 )
 """Views with more than their figures and tables."""
 _BY_ID = MappingProxyType({view.id: view for view in OF_METHODS})
-_WITHOUT_FIGURE = (ERRORS.id, SEVERAL)
+_WITHOUT_FIGURE = (ERRORS.id, SEVERAL, OWN_SCORES)
 
 
 def empty_state() -> None:
