@@ -160,5 +160,5 @@ def _notes(found: dict[Way, list[Found]], chosen: Way) -> list[str]:
 def _finding(used: Speeds) -> str:
     return (
         f"smollm2 is loaded in {used.load:.0f} s and starts an answer in {used.first:.2f} s; one answer gets "
-        f"{used.single:.0f} tokens a second, {len(QUESTIONS)} in a batch {used.batch:.0f}."
+        f"{used.single:.0f} tokens a second, {len(QUESTIONS)} in a batch {used.batch:.0f} together."
     )

@@ -42,7 +42,7 @@ def _against_others(paired: Paired) -> str:
         return (
             f"{name_of(paired.base)} is not shown to rank answers differently from any of {len(paired.methods)} methods"
         )
-    return f"{name_of(paired.base)} ranks {', and '.join(filter(None, said))}"
+    return f"{name_of(paired.base)} is shown to rank {', and '.join(filter(None, said))}"
 
 
 _WHERE = MappingProxyType({"": " methods on these answers", ALL: " methods over all answers", WITHIN: " within groups"})

@@ -70,7 +70,7 @@ def ladder_pictures(found: Survived, level: Level, *, name: str) -> tuple[Pictur
             f"{name}_added",
             "What the signal adds",
             "Differences of ROC-AUC that the signal makes",
-            "What is added to ROC-AUC. Teal: beyond noise, and enough for a claim. Grey: not shown.",
+            "What is added to ROC-AUC. Teal: beyond noise, and enough for a claim. Grey: no claim.",
             partial(added_rungs, ladder),
             share=0.45,
         ),

@@ -108,7 +108,7 @@ def it_is_judged_and_ranked_and_its_weakest_point_has_alternatives(page, recorde
     expect(chips).to_have_count(5)
     expect(chips.first).to_contain_text(f"{100 * math.exp(first.logprob):.0f} %")
     where = page.locator(".weak .where").first
-    expect(where).to_have_text("Weakest point of 3")
+    expect(where).to_have_text("Weak point 1 of 3")
     points = weak_points(trace, rauq.score(trace))
     for place in (1, 2):
         rested(page)

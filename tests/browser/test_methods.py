@@ -11,7 +11,7 @@ from tests.browser.views_of_runs import go_to_view
 def test_journey_from_the_table_to_a_disagreement_and_back(page, server):
     page.goto(f"{server}/methods?run=smollm2-facts")
     headline = page.get_by_role("heading", level=2).first
-    expect(headline).to_contain_text("RAUQ ranks better than")
+    expect(headline).to_contain_text("RAUQ is shown to rank better than")
     expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
     panels = page.locator(".st-key-answers_paired_prr .nsewdrag")
     expect(panels).to_have_count(2)  # all answers, and the mean within families

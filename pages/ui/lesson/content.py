@@ -111,8 +111,8 @@ def _why(lesson: Lesson) -> Step:
         "Fluent, and incorrect",
         f"{_title(lesson.model)}, a small language model, wrote this answer. It reads well, yet "
         f"{opening.num_incorrect} of its {opening.num_tokens} tokens, marked here by hand, state something incorrect. "
-        "RAUQ looks inside the model, at its attention heads. Learn how RAUQ finds such tokens, what it cannot detect, "
-        "and then try it yourself.",
+        "RAUQ looks inside the model, at its attention heads. Learn how RAUQ looks for such tokens, what it cannot "
+        "detect, and then try it yourself.",
         "why",
     )
 

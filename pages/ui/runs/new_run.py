@@ -378,7 +378,7 @@ def _tokens(data: DataSet) -> int:
 
 
 _NOTHING = "Accepted rows will appear here, and rejected rows with the reason."
-_NO_START = "The run can be started once there are examples."
+_NO_START = "Start appears here once rows are accepted in step 2."
 _ANSWER_FIRST = "The run can be started once the question in step 1 is answered."
 
 

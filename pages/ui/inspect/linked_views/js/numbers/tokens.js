@@ -36,7 +36,6 @@ const OF_QUESTION = "a word of the question";
 export function weakName({ weakPoints, ofQuestion }, token) {
   const place = weakPoints.indexOf(token);
   if (place < 0) return `Token ${token}`;
-  const of = weakPoints.length > 1 ? ` of ${weakPoints.length}` : "";
-  const name = place ? `Weak point ${place + 1}${of}` : `Weakest point${of}`;
+  const name = weakPoints.length > 1 ? `Weak point ${place + 1} of ${weakPoints.length}` : "Weakest point";
   return ofQuestion.includes(token) ? `${name}, ${OF_QUESTION}` : name;
 }
