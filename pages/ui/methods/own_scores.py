@@ -1,5 +1,6 @@
 """Scores that were made elsewhere: a file of labelled answers or tokens, and what is left of one of its columns."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -30,13 +31,8 @@ from pages.ui.shared.run_views.tables import show_frame, take_along
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import running
 
-_UPLOAD, _READ, _JUDGED, _SIGNAL, _FIELD = (
-    "own_scores_file",
-    "_own_scores_table",
-    "_own_scores_judged",
-    "own_scores_signal",
-    "own_scores_",
-)
+_UPLOAD, _SIGNAL, _FIELD = "own_scores_file", "own_scores_signal", "own_scores_"
+_READ, _KNOWN, _JUDGED = "_own_scores_read", "_own_scores_known", "_own_scores_judged"
 _WHAT = (
     "One row for each answer, sentence or claim, with its question, whether it is incorrect, and your score; or for "
     "each token. Higher means less certain. No model is needed."
@@ -59,6 +55,14 @@ _NO_VERDICT = "Which column says which answers are incorrect? Choose it under Co
 _MOST_EXAMPLES = 60
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _File:
+    """The table of a file, and which of its columns can be a score."""
+
+    table: Table
+    numbers: tuple[str, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Asked:
     """A column of a table to be judged, and which columns hold what; tables are equal only if identical."""
@@ -77,20 +81,12 @@ def own_scores(chosen: Chosen) -> None:
         st.write(_HOSTED)
         st.code(_COMMAND, language="bash")
         return
-    table = _uploader(chosen)
-    if table is None:
-        return
-    try:
-        asked = _asked(table)
-    except RauqError as error:
-        show_error(error)
-        return
-    if asked is not None:
+    if (file := _uploader(chosen)) is not None and (asked := _asked(file)) is not None:
         _judge(asked)
 
 
-def _uploader(chosen: Chosen) -> Table | None:
-    """Draw the field for a file and an example of one; return the table that was read from it."""
+def _uploader(chosen: Chosen) -> _File | None:
+    """Draw the field for a file and an example of one; return what was read from it."""
     file = st.file_uploader(
         "Your file",
         [ending.removeprefix(".") for ending in ENDINGS],
@@ -99,14 +95,14 @@ def _uploader(chosen: Chosen) -> Table | None:
         on_change=_read,
         label_visibility="collapsed",
     )
-    read: Table | RauqError | None = st.session_state.get(_READ)
+    read: _File | RauqError | None = st.session_state.get(_READ)
     if isinstance(read, RauqError):
         show_error(read)
-    if not isinstance(read, Table):
+    if not isinstance(read, _File):
         save("Example file", "scores.csv", partial(_example, chosen))
         return None
     if file is None:  # the field is cleared when the user visits another page
-        st.text(printable(f"{running(read.name)}, uploaded before"))
+        st.text(printable(f"{running(read.table.name)}, uploaded before"))
     return read
 
 
@@ -116,9 +112,21 @@ def _read() -> None:
     st.session_state.pop(_READ, None)
     if (file := uploads.uploaded(_UPLOAD)) is not None:
         try:
-            st.session_state[_READ] = uploads.read_table(file.getvalue(), file.name)
+            st.session_state[_READ] = _file_of(uploads.read_table(file.getvalue(), file.name))
         except RauqError as error:
             st.session_state[_READ] = error
+
+
+def _file_of(table: Table) -> _File:
+    """What a table can be judged by.
+
+    Raises:
+        InvalidInput: no column can be a score.
+    """
+    if numbers := number_columns(table):
+        return _File(table=table, numbers=numbers)
+    message = f"{table.name} has no column of numbers that differ. Add your score as one, higher where less certain."
+    raise InvalidInput(message)
 
 
 def _example(chosen: Chosen) -> str:
@@ -137,25 +145,16 @@ def _example(chosen: Chosen) -> str:
     return csv_table(frame.sample(min(len(frame), _MOST_EXAMPLES), random_state=0).sort_index())
 
 
-def _asked(table: Table) -> _Asked | None:
-    """Draw what is judged, and which columns hold what; None while something is to be chosen.
-
-    Raises:
-        InvalidInput: no column can be a score.
-    """
-    numbers = number_columns(table)
-    if not numbers:
-        message = (
-            f"{table.name} has no column of numbers that differ. Add your score as one, higher where less certain."
-        )
-        raise InvalidInput(message)
+def _asked(file: _File) -> _Asked | None:
+    """Draw what is judged, and which columns hold what; None while something is to be chosen."""
+    table, numbers = file.table, file.numbers
     with st.container(horizontal=True, vertical_alignment="bottom"):
         signal = st.selectbox(
             "Your score", numbers, index=_likely(table, numbers), key=_SIGNAL, format_func=_shown, width=320
         )
         if _are_tokens(table):
             return _Asked(table=table, signal=signal, level=TOKENS, columns=None)
-        columns = _columns(replace(table, rows=table.rows.drop(columns=[signal])))
+        columns = _columns(table, signal)
     if columns is None or not columns.judged:
         st.text(_NO_VERDICT)
         return None
@@ -176,9 +175,9 @@ def _likely(table: Table, numbers: tuple[str, ...]) -> int:
     return next((place for place, name in enumerate(numbers) if table.rows[name].nunique() > 2), 0)
 
 
-def _columns(others: Table) -> Columns | None:
+def _columns(table: Table, signal: str) -> Columns | None:
     """Draw which of the other columns hold what, as their names tell until the user says something else."""
-    known = understand(others).columns
+    known, others = _known(table, signal), [name for name in table.columns if name != signal]
     with st.popover("Columns", key=f"{_FIELD}columns"):
         chosen = {name: _field(name, label, others, known) for name, label in _FIELDS.items()}
     if (prompt := chosen["prompt"]) is None:
@@ -197,12 +196,20 @@ def _columns(others: Table) -> Columns | None:
     )
 
 
-def _field(name: str, label: str, table: Table, known: Columns) -> str | None:
+def _known(table: Table, signal: str) -> Columns:
+    """What the names and cells of the other columns tell, found once: of many rows, that takes seconds."""
+    kept = st.session_state.get(_KNOWN)
+    if kept is None or kept[:2] != (table, signal):
+        others = replace(table, rows=table.rows.drop(columns=[signal]))
+        kept = st.session_state[_KNOWN] = table, signal, understand(others).columns
+    found: Columns = kept[2]
+    return found
+
+
+def _field(name: str, label: str, options: Sequence[str], known: Columns) -> str | None:
     usual = next(iter(known.of(name)), None)
-    index = table.columns.index(usual) if usual in table.columns else None
-    return st.selectbox(
-        label, table.columns, index=index, key=f"{_FIELD}{name}", format_func=_shown, placeholder="No column"
-    )
+    index = options.index(usual) if usual in options else None
+    return st.selectbox(label, options, index=index, key=f"{_FIELD}{name}", format_func=_shown, placeholder="No column")
 
 
 def _shown(text: str) -> str:
@@ -233,12 +240,13 @@ def _draw(found: Survived, asked: _Asked) -> None:
     if (ladder := found.ladder) is None:
         show_error(InvalidInput(found.reason))
         return
-    claim = verdict_claim(ladder)
+    said = replace(ladder, signal="your score")  # the name of a column would be read as Markdown
+    claim, numbers = verdict_claim(said), (verdict(said), more(said))
     st.header(claim, anchor=False)
     counted = f"{ladder.units:,} {ladder.level.name}: {ladder.incorrect:,} incorrect."
-    st.caption(counted, help=words.explained(claim, verdict(ladder), more(ladder)))
+    st.caption(counted, help=words.explained(claim, *numbers))
     with st.expander("In numbers", key="own_scores_numbers"):
-        st.caption("  \n".join((verdict(ladder), more(ladder))))
+        st.caption("  \n".join(numbers))
     pictures = ladder_pictures(found, asked.level, name="own_scores")
     for place, picture in zip(st.columns([one.share for one in pictures], gap="medium"), pictures, strict=True):
         with place:

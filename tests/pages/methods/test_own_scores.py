@@ -8,7 +8,8 @@ import analysis
 from analysis.datasets.own_files import read_table
 from analysis.runs.library import BUNDLED
 from analysis.survival.answers import number_columns
-from tests.pages.reading import open_page
+from tests.pages.reading import interpreted, open_page
+from tests.pages.runs_page import HOSTILE
 from tests.pages.sets import make
 
 COUNT = 120
@@ -79,18 +80,25 @@ def test_a_score_that_knows_the_errors_survives_and_noise_does_not(page, answers
         columns=analysis.Columns(prompt="q", answer="reply", incorrect="wrong", group="topic"),
     )
     assert expected.survives
-    assert headers(page)[1].startswith("Risk tells more than words")
+    assert headers(page)[1].startswith("Your score tells more than words")
     assert page.dataframe[-1].value["0"].tolist() == [rung.name for rung in expected.rungs]
     page = choose(page, "signal", "noise")
     assert len(headers(page)) == 1  # what was judged is another column
-    assert headers(judged(page))[1].startswith("Noise is not shown to tell more than words")
+    assert headers(judged(page))[1].startswith("Your score is not shown to tell more than words")
 
 
 def test_a_file_with_usual_names_needs_no_choice_of_columns(page, answers):
     usual = answers.rename(columns={"q": "question", "reply": "answer", "wrong": "incorrect", "topic": "group"})
     page = judged(upload(page, usual))
     assert page.selectbox("own_scores_signal").value == "risk"
-    assert headers(page)[1].startswith("Risk tells more than words")
+    assert headers(page)[1].startswith("Your score tells more than words")
+
+
+def test_a_hostile_name_of_a_column_is_drawn_as_text(page, answers):
+    page = columns_chosen(upload(page, answers.rename(columns={"risk": HOSTILE})))
+    page = judged(choose(page, "signal", HOSTILE))
+    assert headers(page)[1].startswith("Your score tells more than words")
+    assert "evil.example" not in interpreted(page)
 
 
 def test_tokens_are_judged_where_the_columns_say_that_each_row_is_one(page):
