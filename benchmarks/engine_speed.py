@@ -95,19 +95,29 @@ class Alone(Context):
 
 
 def _alone(threads: int, *, flash: int) -> Speed:
-    """The same steps by llama.cpp alone; logits are read, as any program reads them."""
-    library = load_library(find_library())
+    """The same steps by llama.cpp alone."""
     named: Any = find_named("smollm2")
-    context = Alone(library, open_model(library, file_of(named)), threads, lambda: False, flash=flash)
-    context.begin(PROMPT + NEW_TOKENS, offsets=1)
-    begin, times, ids, seen = time.perf_counter(), list[float](), _prompt(), 0
-    for _ in range(NEW_TOKENS):
+    times = times_alone(alone(file_of(named), threads, flash=flash), _prompt(), NEW_TOKENS)
+    return Speed((len(times) - 1) / (times[-1] - times[0]), times[0], peak_of("self"))
+
+
+def alone(file: Path, threads: int, *, flash: int = FLASH_OFF) -> Alone:
+    """A file opened by llama.cpp alone."""
+    library = load_library(find_library())
+    return Alone(library, open_model(library, file), threads, lambda: False, flash=flash)
+
+
+def times_alone(context: Alone, ids: list[int], new_tokens: int) -> list[float]:
+    """Seconds from the prompt to each token of an answer; logits are read, as any program reads them."""
+    context.begin(len(ids) + new_tokens, offsets=1)
+    begin, times, seen = time.perf_counter(), list[float](), 0
+    for _ in range(new_tokens):
         positions = seen + np.arange(len(ids))
         seen += len(ids)
         logits = context.feed(tokens_of(ids, positions, 0 * positions, positions == positions[-1])).logits
         ids = [int(logits[0].argmax())]
         times.append(time.perf_counter() - begin)
-    return Speed((len(times) - 1) / (times[-1] - times[0]), times[0], peak_of("self"))
+    return times
 
 
 _WAYS = {

@@ -38,3 +38,9 @@ def test_a_file_of_random_weights_is_answered(tmp_path, store_with_smollm2, monk
     assert (lm.vocab_size, lm.quantisation) == (49_200, "Q4_0")
     found = engine_shapes.answered(str(file))
     assert min(found) > 0
+    of_alone = engine_shapes.compared(str(file), rounds=2)
+    assert 0 < of_alone.low <= of_alone.high
+    shape = engine_shapes.Measured(name="small", gigabytes=0.1, found=found, share=0.5, of_alone=of_alone)
+    record = engine_shapes.record_of([shape])
+    assert len(record.rows[0]) == len(record.columns)
+    assert record.bounds[0].met in ((True,) if of_alone.median >= 0.95 else (False, None))
