@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -38,6 +40,8 @@ def test_a_file_of_random_weights_is_answered(tmp_path, store_with_smollm2, monk
     assert (lm.vocab_size, lm.quantisation) == (49_200, "Q4_0")
     found = engine_shapes.answered(str(file))
     assert min(found) > 0
+    in_this_process = lambda number, mp_context: ThreadPoolExecutor(number)  # noqa: E731
+    monkeypatch.setattr(engine_shapes, "ProcessPoolExecutor", in_this_process)
     of_alone = engine_shapes.compared(str(file), rounds=2)
     assert 0 < of_alone.low <= of_alone.high
     shape = engine_shapes.Measured(name="small", gigabytes=0.1, found=found, share=0.5, of_alone=of_alone)
