@@ -83,7 +83,8 @@ class TransformersEngine:
         Raises:
             UnsupportedModel: always.
         """
-        message = f"transformers runs batches of answers that begin together, none of {tokens} tokens that they join."
+        del tokens
+        message = 'transformers runs batches of answers that begin together. Load a GGUF file with engine="llama.cpp".'
         raise UnsupportedModel(message)
 
     def check(self, ids: Sequence[int] | None, *, generate: Callable[..., Trace], vocab_size: int) -> Check:
