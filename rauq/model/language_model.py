@@ -53,7 +53,7 @@ _SAMPLED = (*_ANSWERED, DrawOptions)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LanguageModel(ModelDescription):
-    """A causal language model with its tokenizer; one call at a time, whatever thread asks for it, except in `together`.
+    """A causal language model with its tokenizer; one call at a time, in any thread, except in `together`.
 
     What the prompts of a call share at their beginning is fed once; `prefixes` keeps it from one call to the next.
     `engine` runs it: transformers, or llama.cpp in a process of its own.
