@@ -15,12 +15,13 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address, ip_network
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from google.protobuf.message import DecodeError
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse
+from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.websockets import WebSocketDisconnected
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -39,6 +40,7 @@ from rauq.trace.file import LARGEST_UPLOAD
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+_FULL = Path(__file__).with_name("full.html").read_text(encoding="utf-8")
 LARGEST_MESSAGE = 2**20  # bytes that a session may send at once
 _MOST_FILES = 20  # names in one message, each of which is answered with addresses
 _SENT = frozenset({"rerun_script", "stop_script", "app_heartbeat"})
@@ -136,11 +138,7 @@ class _Connections:
     @contextmanager
     def one(self, visitor: str) -> Iterator[bool]:
         """Count a session while the body runs; yield whether there is room for it."""
-        most, limit = hosting.limits(), time.monotonic() - hosting.LEFT_SECONDS
-        self.left = [(when, whose) for when, whose in self.left if when > limit]
-        lately = sum(whose == visitor for _, whose in self.left)
-        room = self.now[visitor] < most.sessions_each and self.now.total() < most.sessions
-        if not (room and self.now[visitor] + lately < _RELOADS * most.sessions_each):
+        if not self.has_room(visitor):
             yield False
             return
         self.now[visitor] += 1
@@ -150,6 +148,14 @@ class _Connections:
             self.now[visitor] -= 1
             self.now += Counter()  # forgets visitors without a session
             self.left.append((time.monotonic(), visitor))
+
+    def has_room(self, visitor: str) -> bool:
+        """Whether a visitor may have another session."""
+        most, limit = hosting.limits(), time.monotonic() - hosting.LEFT_SECONDS
+        self.left = [(when, whose) for when, whose in self.left if when > limit]
+        lately = sum(whose == visitor for _, whose in self.left)
+        room = self.now[visitor] < most.sessions_each and self.now.total() < most.sessions
+        return room and self.now[visitor] + lately < _RELOADS * most.sessions_each
 
 
 class Guard:
@@ -182,6 +188,9 @@ class Guard:
         send = self._framed(send, self._cookies(headers) if opens_page else [])
         if own := self._own_answer(scope, headers):
             await own(scope, receive, send)
+        elif opens_page and not self._connections.has_room(visitor):
+            # Else the page would load, and wait for its session without a word.
+            await HTMLResponse(_FULL, status_code=503, headers={"Retry-After": "10"})(scope, receive, send)
         elif (found := _UPLOAD.search(scope["path"])) and scope["method"] in {"PUT", "POST"}:
             await self._upload(scope, receive, send, visitor=visitor, file=found.groups())
         else:

@@ -91,6 +91,11 @@ def test_a_visitor_has_a_bounded_number_of_sessions_and_others_have_theirs(serve
             stack.enter_context(connected(server.address, headers=as_visitor("many")))
         with pytest.raises(InvalidStatus), connected(server.address, headers=as_visitor("many")):
             pass
+        refused = Browser(server.address, "many").ask("/inspect", headers={"Accept": "text/html"})
+        assert (refused.status, refused.headers["retry-after"]) == (503, "10")
+        assert b"All places are taken" in refused.body
+        assert Browser(server.address, "many").ask("/_stcore/health").status == 200
+        assert Browser(server.address, "another").ask("/inspect", headers={"Accept": "text/html"}).status == 200
         with connected(server.address, headers=as_visitor("another")) as client:
             assert drawn(client).widgets
     with connected(server.address, headers=as_visitor("many")) as client:
