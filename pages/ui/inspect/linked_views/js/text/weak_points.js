@@ -30,7 +30,8 @@ export function drawWeak(holder, data, view, act) {
     return chip;
   });
   const held = ["next-weak", "last-weak"].find((name) => holder.querySelector(`.${name}:focus`));
-  holder.replaceChildren(...steps(data, place, act), make("span", "where", where), ...chips);
+  const likely = chips.length ? [make("span", "likely", "most probable:")] : [];
+  holder.replaceChildren(...steps(data, place, act), make("span", "where", where), ...likely, ...chips);
   holder.title = alternatives.length ? what : "";
   holder.querySelector(`.${held}`)?.focus({ preventScroll: true });
 }
