@@ -344,6 +344,8 @@ def _draw(chosen: Chosen) -> None:
 
 def _controls(columns: list[st.delta_generator.DeltaGenerator], chosen: Chosen) -> None:
     """Draw the fields that the view needs, and the filters."""
+    if chosen.asked.view == OWN_SCORES:
+        return  # none of them matters for a file
     view = _BY_ID.get(chosen.asked.view)
     needs = view.needs if view else {"metric"}
     with columns[0]:
