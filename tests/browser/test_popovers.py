@@ -15,7 +15,7 @@ from tests.browser.chromium import DESKTOP, PROJECTOR
 from tests.browser.inspecting import go_to, rested
 
 PAGES = Path(__file__).parents[2] / "pages"
-BEHIND_A_CHOICE = 1  # "Undo all corrections" is there once a verdict was corrected
+BEHIND_A_CHOICE = 2  # "Undo all corrections", once a verdict was corrected, and "Columns" of a file with own scores
 SHARED = 1  # the filters of answers are drawn by one call on Answer sets and on Methods
 # By keys: the link to a document is always there, and nothing of the last is seen.
 OVER_THE_PAGE = {"open_drawer", "help", "closing"}

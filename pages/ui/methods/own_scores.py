@@ -30,6 +30,7 @@ from pages.ui.shared.run_views.page import chart, save
 from pages.ui.shared.run_views.tables import show_frame, take_along
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import running
+from rauq.layout import RAUQ_COMMAND
 
 _UPLOAD, _SIGNAL, _FIELD = "own_scores_file", "own_scores_signal", "own_scores_"
 _READ, _KNOWN, _JUDGED = "_own_scores_read", "_own_scores_known", "_own_scores_judged"
@@ -38,7 +39,7 @@ _WHAT = (
     "each token. Higher means less certain. No model is needed."
 )
 _HOSTED = "Fitting the controls takes this host too long. With the app on your own machine, or by the command line:"
-_COMMAND = "python -m rauq survive scores.csv --signal my_score"
+_COMMAND = f"{RAUQ_COMMAND} survive scores.csv --signal my_score"
 _FIELDS = MappingProxyType(
     {
         "prompt": "Question",
