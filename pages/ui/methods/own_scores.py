@@ -126,7 +126,7 @@ def _file_of(table: Table) -> _File:
     """
     if numbers := number_columns(table):
         return _File(table=table, numbers=numbers)
-    message = f"{table.name} has no column of numbers that differ. Add your score as one, higher where less certain."
+    message = f"{table.name} has no column of numbers that differ. Your score has to be one, higher where less certain."
     raise InvalidInput(message)
 
 

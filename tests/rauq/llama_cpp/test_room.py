@@ -69,10 +69,11 @@ def test_one_that_is_slow_holds_up_nobody(lm):
 def test_a_long_prompt_lets_others_go_on(lm, batches, monkeypatch):
     monkeypatch.setattr(room, "_PROMPT", 32)
     monkeypatch.setattr(room, "_PATIENCE", 20)
-    started = threading.Event()
+    reached, started = threading.Event(), threading.Event()
     with lm.together(400) as joined, ThreadPoolExecutor(2) as pool:
-        reached = held(2, until=started, reached=threading.Event())
-        other = pool.submit(joined.generate, PROMPT, on_token=reached, stop=(), max_new_tokens=60)
+        on_token = held(2, until=started, reached=reached)
+        other = pool.submit(joined.generate, PROMPT, on_token=on_token, stop=(), max_new_tokens=60)
+        assert reached.wait(30)
         long = pool.submit(joined.generate, [10 + place % 200 for place in range(100)], **OPTIONS)
         while not any(size > len(PROMPT) for size in batches) and not long.done():
             pass
