@@ -91,16 +91,20 @@ def _standard(values: np.ndarray, of: np.ndarray) -> np.ndarray:
 
 def _normal_scores(train: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Signals as log-odds of their rank among the training answers: any increasing function of one gives the same."""
-    ordered = np.sort(train, axis=1)
-    size = train.shape[1]
+    size, doubled = train.shape[1], [_doubled_ranks(*both) for both in zip(train, rows, strict=True)]
+    shares = ((np.stack(one) / 2 + 0.5) / (size + 1) for one in zip(*doubled, strict=True))
+    seen, unseen = (np.asarray(np.log(share / (1 - share))) for share in shares)
+    return seen, unseen
 
-    def scores(values: np.ndarray) -> np.ndarray:
-        below = np.stack([np.searchsorted(own, one, "left") for own, one in zip(ordered, values, strict=True)])
-        up_to = np.stack([np.searchsorted(own, one, "right") for own, one in zip(ordered, values, strict=True)])
-        share = ((below + up_to) / 2 + 0.5) / (size + 1)
-        return np.asarray(np.log(share / (1 - share)))
 
-    return scores(train), scores(rows)
+def _doubled_ranks(train: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of each value in turn: how many of `train` (n,) are below it, and how many not above, added up."""
+    values, place, count = np.unique(train, return_inverse=True, return_counts=True)
+    up_to = np.append(np.cumsum(count), 0)  # the last one is for what is above all
+    below = np.append(up_to[:-1] - count, len(train))
+    near = np.searchsorted(values, rows)
+    is_there = np.append(values, np.nan)[near] == rows
+    return (below + up_to)[place], below[near] + np.where(is_there, up_to[near], below[near])
 
 
 def fit(control: np.ndarray, signals: np.ndarray, incorrect: np.ndarray) -> np.ndarray:
