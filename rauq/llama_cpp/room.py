@@ -1,6 +1,7 @@
 """The cache of a process as a room that sequences enter and leave while others run."""
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Condition
@@ -15,26 +16,65 @@ from rauq.llama_cpp.process import Process
 from rauq.llama_cpp.recording import Tokens
 
 _PATIENCE = 0.05  # seconds that a step waits for the next token of a sequence, which is then in the step after
-_PROMPT = 512  # tokens of each prompt that are run between two steps of the others, as many as llama.cpp takes at once
+_PROMPT = 512  # tokens of prompts that are run with a step of the others, as many as llama.cpp takes at once
 _ROW_AXES = (0, 2, 2)  # of logits (R, V), band (L, H, R, K) and shares (L, H, R, G)
+
+Reply = Message | RauqError
+
+
+@dataclass(frozen=True, eq=False)
+class _Fed:
+    """What a thread wants to be run of its sequence, and what ends its prompt before the first row."""
+
+    tokens: Tokens
+    cancel: Cancel | None
+
+    @property
+    def num_before(self) -> int:
+        """The tokens before the rows, which are the last ones."""
+        return int(len(self.tokens.rows) - self.tokens.rows.sum())
+
+    def is_set(self) -> bool:
+        """Whether it is a prompt that nobody wants any more."""
+        return self.cancel is not None and self.num_before > 0 and self.cancel.is_set()
+
+    def part(self, start: int, end: int | None = None) -> "_Fed":
+        """Some of the tokens."""
+        return _Fed(_joined([self.tokens], slice(start, end)), self.cancel)
+
+
+class _Any:
+    """Whether one of several prompts is cancelled."""
+
+    def __init__(self, fed: Sequence[_Fed]) -> None:
+        self.fed = fed
+
+    def is_set(self) -> bool:
+        """Whether to stop what runs."""
+        return any(one.is_set() for one in self.fed)
 
 
 @dataclass(eq=False)
 class Room:
-    """How several threads feed one process: each has a sequence, and the next tokens of all are run as one batch.
+    """How several threads feed one process: each has a sequence, and what all of them feed is run as one batch.
 
-    `tokens` is the size of the cache, and `places` the most sequences. Where the process ends, every sequence has the
-    error, and so has one that enters after it.
+    `tokens` is the size of the cache, and `places` the most sequences. `shares`: a prompt takes over what it has in
+    common with that of another sequence, whose first keys have to be in the cache still. The process works for one
+    thread at a time, and the others wait without the lock meanwhile, so that what comes is in the next batch. Where it
+    ends, every sequence has the error, and so has one that enters after it.
     """
 
     process: Process
     tokens: int
     places: int
+    shares: bool = True
     offsets: int = 0  # keys back, as the first sequence wants them; so must the others
-    taken: set[int] = field(default_factory=set)
+    prompts: dict[int, np.ndarray] = field(default_factory=dict)  # of each sequence, as far as it is in the cache
     growing: set[int] = field(default_factory=set)  # past their prompts: a step waits for them
-    steps: dict[int, Tokens] = field(default_factory=dict)  # what they feed next
-    replies: dict[int, Message | RauqError] = field(default_factory=dict)
+    waiting: dict[int, _Fed] = field(default_factory=dict)
+    left: set[int] = field(default_factory=set)  # whose cells are freed once no batch runs
+    replies: dict[int, Reply] = field(default_factory=dict)
+    is_running: bool = False
     moved: Condition = field(default_factory=Condition)
 
     def enter(self, *, offsets: int) -> int:
@@ -45,96 +85,138 @@ class Room:
             RauqError: as `Process.ask`.
         """
         with self.moved:
-            if not self.taken:
+            self.moved.wait_for(lambda: not self.left)
+            if not self.prompts:
                 self.process.ask("begin", cells=self.tokens, offsets=offsets)
                 self.offsets = offsets
-            free = set(range(self.places)) - self.taken
+            free = set(range(self.places)) - self.prompts.keys()
             if not free or offsets != self.offsets:
                 message = (
-                    f"Got a sequence that needs {offsets} keys back, as number {len(self.taken) + 1}; at most "
+                    f"Got a sequence that needs {offsets} keys back, as number {len(self.prompts) + 1}; at most "
                     f"{self.places} run together, and these need {self.offsets}."
                 )
                 raise InvalidInput(message)
-            self.taken.add(sequence := min(free))
+            self.prompts[sequence := min(free)] = np.empty(0, np.int32)
             return sequence
 
     def leave(self, sequence: int) -> None:
-        """Free the cells of a sequence; the others no longer wait for it."""
+        """End a sequence: the others no longer wait for it, and its cells are freed."""
         with self.moved:
             self.growing.discard(sequence)
-            self.steps.pop(sequence, None)
-            self.replies.pop(sequence, None)
-            try:
-                with suppress(EngineStopped):  # and the cells are gone with it
-                    self.process.ask("remove", sequence=sequence)
-            finally:
-                self.taken.discard(sequence)
+            self.left.add(sequence)
+            if not self.is_running:
+                self._free()
                 self.moved.notify_all()
 
-    def prompt(self, tokens: Tokens, *, cancel: Cancel | None) -> Message:
-        """What the last tokens of a prompt give, those that are rows; the others may take steps meanwhile.
+    def feed(self, tokens: Tokens, *, cancel: Cancel | None) -> Message:
+        """What a prompt or the next token of a sequence gives; `cancel` ends a prompt.
 
         Raises:
-            RauqError: as `Process.ask`.
-        """
-        num_before = int(len(tokens.rows) - tokens.rows.sum())  # rows are the last ones
-        for start in range(0, num_before, _PROMPT):
-            if cancel is not None and cancel.is_set():
-                raise Stopped(CANCELLED)
-            self._ask(_part(tokens, start, min(start + _PROMPT, num_before)), cancel)
-            with self.moved:
-                if self.growing:  # which would wait for the whole prompt if the lock were taken again at once
-                    self.moved.wait(_PATIENCE)
-        return self._ask(_part(tokens, num_before, len(tokens.rows)), cancel)
-
-    def step(self, tokens: Tokens) -> Message:
-        """What the next token of a sequence gives, computed with those of all others that are growing.
-
-        Raises:
-            RauqError: as `Process.ask`; every sequence of the step has it.
+            RauqError: as `Process.ask`; every sequence of a batch has it.
         """
         sequence = int(tokens.sequences[0])
         with self.moved:
-            self.growing.add(sequence)
-            self.steps[sequence] = tokens
-            until = time.monotonic() + _PATIENCE
-            while sequence not in self.replies:
-                if self.steps.keys() >= self.growing or time.monotonic() >= until:
-                    self._run()
-                else:
-                    self.moved.wait(until - time.monotonic())
-            reply = self.replies.pop(sequence)
+            self.waiting[sequence] = _Fed(tokens, cancel)
+        while some := self._taken(sequence):
+            self._run(some)
+        reply = self.replies.pop(sequence)
         if isinstance(reply, RauqError):
             raise type(reply)(*reply.args)
         return reply
 
-    def _ask(self, tokens: Tokens, cancel: Cancel | None) -> Message:
+    def _taken(self, sequence: int) -> dict[int, _Fed]:
+        """What the thread of a sequence has to run for all; nothing once its own reply is there.
+
+        A batch begins once all that are growing have chosen their next tokens, or after a while.
+        """
+        until = time.monotonic() + _PATIENCE
         with self.moved:
-            return self.process.ask("feed", tokens.ids, tokens.positions, tokens.sequences, tokens.rows, cancel=cancel)
+            while sequence not in self.replies:
+                left = until - time.monotonic()
+                if not self.is_running and (left <= 0 or self.waiting.keys() >= self.growing):
+                    self.is_running = True
+                    some, self.waiting = self.waiting, {}
+                    return some
+                self.moved.wait(None if self.is_running else left)
+        return {}
 
-    def _run(self) -> None:
-        """Run the steps that are there as one batch."""
-        steps, self.steps = self.steps, {}
+    def _run(self, some: dict[int, _Fed]) -> None:
+        """Run a batch, and give everyone who waits for it a reply, or a place in the next one."""
+        replies, left = dict[int, Reply](), dict[int, _Fed]()
         try:
-            reply = self._ask(_joined(list(steps.values())), None)
-            self.replies.update({sequence: _row(reply, row) for row, sequence in enumerate(steps)})
-        except Exception as error:  # noqa: BLE001 - whoever waits is told, whatever it is
+            some = {sequence: self._after_shared(sequence, fed) for sequence, fed in some.items()}
+            if wanted := {sequence: fed for sequence, fed in some.items() if not fed.is_set()}:
+                replies, left = self._replies(wanted)
+        except Stopped:
+            left = some
+        except BaseException as error:
             known = error if isinstance(error, RauqError) else EngineStopped(f"{type(error).__name__}: {error}")
-            self.replies.update(dict.fromkeys(steps, known))
-        self.moved.notify_all()
+            replies = dict.fromkeys(some, known)
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            stopped = {sequence: Stopped(CANCELLED) for sequence in some.keys() - replies if some[sequence].is_set()}
+            with self.moved:
+                self.replies |= replies | stopped
+                self.growing |= {sequence for sequence, reply in replies.items() if isinstance(reply, Message)}
+                self.waiting |= {sequence: fed for sequence, fed in left.items() if sequence not in stopped}
+                self.is_running = False
+                self._free()
+                self.moved.notify_all()
+
+    def _free(self) -> None:
+        while self.left:
+            sequence = self.left.pop()
+            for kept in (self.prompts, self.waiting, self.replies):
+                kept.pop(sequence, None)
+            self.growing.discard(sequence)
+            with suppress(EngineStopped):  # and the cells are gone with it
+                self.process.ask("remove", sequence=sequence)
+
+    def _replies(self, some: dict[int, _Fed]) -> tuple[dict[int, Reply], dict[int, _Fed]]:
+        """The replies to those that are complete with the next batch, and what is left of the others."""
+        most, befores, lasts, left = _PROMPT, dict[int, _Fed](), dict[int, _Fed](), dict[int, _Fed]()
+        for sequence, fed in some.items():
+            end = min(most, fed.num_before)
+            most -= end
+            befores[sequence] = fed.part(0, end)
+            (lasts if end == fed.num_before else left)[sequence] = fed.part(end)
+        tokens = _joined([fed.tokens for fed in (*befores.values(), *lasts.values())])
+        arrays = tokens.ids, tokens.positions, tokens.sequences, tokens.rows
+        prompts = [fed for fed in some.values() if fed.num_before]
+        reply = self.process.ask("feed", *arrays, cancel=_Any(prompts) if prompts else None)
+        for sequence, fed in befores.items():
+            self.prompts[sequence] = np.concatenate([self.prompts[sequence], fed.tokens.ids])
+        ends = np.cumsum([0, *(len(fed.tokens.ids) for fed in lasts.values())])
+        rows = zip(lasts, ends[:-1], ends[1:], strict=True)
+        return {sequence: _rows(reply, slice(start, end)) for sequence, start, end in rows}, left
+
+    def _after_shared(self, sequence: int, fed: _Fed) -> _Fed:
+        """What is left to run of a prompt, once it has begun as that of another sequence, if it is to begin."""
+        if not self.shares or len(self.prompts[sequence]):
+            return fed
+        prompt = fed.tokens.ids[: fed.num_before]
+        lengths = {other: _common_length(prompt, ids) for other, ids in self.prompts.copy().items()}
+        source = max(lengths, key=lengths.__getitem__)
+        if not lengths[source]:
+            return fed
+        self.process.ask("copy", source=source, target=sequence, length=lengths[source])
+        self.prompts[sequence] = prompt[: lengths[source]]
+        return fed.part(lengths[source])
 
 
-def _part(tokens: Tokens, start: int, end: int) -> Tokens:
-    part = slice(start, end)
-    return Tokens(tokens.ids[part], tokens.positions[part], tokens.sequences[part], tokens.rows[part])
+def _common_length(one: np.ndarray, other: np.ndarray) -> int:
+    length = min(len(one), len(other))
+    different = np.flatnonzero(one[:length] != other[:length])
+    return int(different[0]) if len(different) else length
 
 
-def _joined(steps: list[Tokens]) -> Tokens:
-    columns = zip(*((step.ids, step.positions, step.sequences, step.rows) for step in steps), strict=True)
-    return Tokens(*(np.concatenate(column) for column in columns))
+def _joined(tokens: Sequence[Tokens], part: slice = slice(None)) -> Tokens:
+    columns = zip(*((one.ids, one.positions, one.sequences, one.rows) for one in tokens), strict=True)
+    return Tokens(*(np.concatenate(column)[part] for column in columns))
 
 
-def _row(reply: Message, row: int) -> Message:
-    """What a batch gave, cut down to one of its rows."""
+def _rows(reply: Message, rows: slice) -> Message:
+    """What a batch gave, cut down to some of its rows."""
     arrays = zip(reply.arrays, _ROW_AXES, strict=True)
-    return Message(reply.header, [array.take([row], axis) if array.shape[axis] else array for array, axis in arrays])
+    return Message(reply.header, [array[(slice(None),) * axis + (rows,)].copy() for array, axis in arrays])

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,13 +37,6 @@ class Running:
     def post(self, body, *, kind="chat", **options):
         path = "/chat/completions" if kind == "chat" else "/completions"
         return httpx.post(self.base + path, json=body, timeout=60, **options)
-
-
-def wait_until(holds, seconds=60):
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 class Gate:

@@ -23,7 +23,8 @@ from rauq.model.generation import NonFiniteLogits
 from rauq.model.loading import wrap
 from serve.worker import Limits
 from tests.chat_templates import CHATML, chat_model
-from tests.serve.conftest import CHAT, MESSAGES, NAME, TEXT, wait_until
+from tests.serve.conftest import CHAT, MESSAGES, NAME, TEXT
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "<script>alert(1)</script>\x00\u202e' OR 1=1; {{7*7}} \U0001f600"

@@ -13,7 +13,7 @@ from rauq.model.loading import load_model
 from serve.job import Job, Wanted
 from serve.worker import Limits, Worker
 from tests.gguf_files import MERGED, save_gguf
-from tests.serve.conftest import wait_until
+from tests.waiting import wait_until
 
 SHORT, LONG, LARGE = 4, 12, 50  # tokens
 PROMPT = "abc"

@@ -139,7 +139,7 @@ class LlamaEngine:
     @contextmanager
     def together(self, tokens: int) -> Iterator[None]:
         """See `rauq.model.engines.engine.Engine`."""
-        self._room = Room(self.process(), tokens, MOST_SEQUENCES)
+        self._room = Room(self.process(), tokens, MOST_SEQUENCES, shares=self.full_window)
         try:
             yield
         finally:
@@ -361,9 +361,7 @@ class JoiningSession(LlamaSession):
         self.sequences = [self.room.enter(offsets=wanted.offsets)]
 
     def _run(self, sent: SentTokens) -> Message:
-        if len(sent.ids) == 1:
-            return self.room.step(sent)
-        return self.room.prompt(sent, cancel=self.cancel)
+        return self.room.feed(sent, cancel=self.cancel)
 
 
 def random_ids(vocab_size: int) -> list[int]:

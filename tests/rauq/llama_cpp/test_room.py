@@ -2,7 +2,6 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from rauq.errors import EngineStopped, InvalidInput, Stopped
 from rauq.llama_cpp import room
 from rauq.model.loading import load_model
 from tests.gguf_files import MERGED, save_gguf
+from tests.waiting import wait_until
 
 PROMPT, LENGTH = [10, 11, 12, 13], 16
 OPTIONS = {"stop": (), "max_new_tokens": LENGTH}
@@ -20,6 +20,12 @@ OPTIONS = {"stop": (), "max_new_tokens": LENGTH}
 def lm(tmp_path_factory):
     save_gguf(file := tmp_path_factory.mktemp("room") / "tiny.gguf", entries=MERGED)
     return load_model(file, engine="llama.cpp", kind="base")
+
+
+@pytest.fixture(scope="module")
+def alone(lm):
+    """The answers to prompts with nothing in common, each of which ran alone."""
+    return [lm.generate([first, *PROMPT], **OPTIONS) for first in (20, 21, 22)]
 
 
 @pytest.fixture
@@ -74,14 +80,137 @@ def test_a_long_prompt_lets_others_go_on(lm, batches, monkeypatch):
         on_token = held(2, until=started, reached=reached)
         other = pool.submit(joined.generate, PROMPT, on_token=on_token, stop=(), max_new_tokens=60)
         assert reached.wait(30)
-        long = pool.submit(joined.generate, [10 + place % 200 for place in range(100)], **OPTIONS)
-        while not any(size > len(PROMPT) for size in batches) and not long.done():
-            pass
+        long = pool.submit(joined.generate, [20 + place % 200 for place in range(100)], **OPTIONS)
+        wait_until(lambda: len(lm.engine._room.waiting) == 1)
         started.set()
         other.result(60), long.result(60)
-    parts = [place for place, size in enumerate(batches) if size > len(PROMPT)]
-    assert [batches[place] for place in parts] == [32, 32, 32]
-    assert any(later - place > 1 for place, later in pairwise(parts))
+    assert [size for size in batches if size > len(PROMPT)] == [32 + 1, 32 + 1, 32 + 1, 3 + 1 + 1]
+
+
+def test_a_prompt_begins_as_another_does_even_where_that_one_has_left(lm, batches):
+    prompts = [[*PROMPT, *rest] for rest in ((20, 21), (20, 22), (20, 22, 23, 24))]
+    alone = [lm.generate(prompt, **OPTIONS) for prompt in prompts]
+    batches.clear()
+    first, second = ((threading.Event(), threading.Event()) for _ in range(2))
+    with lm.together(400) as joined, ThreadPoolExecutor(2) as pool:
+        one = pool.submit(joined.generate, prompts[0], on_token=held(1, reached=first[0], until=first[1]), **OPTIONS)
+        assert first[0].wait(30)
+        other = pool.submit(
+            joined.generate, prompts[1], on_token=held(1, reached=second[0], until=second[1]), **OPTIONS
+        )
+        assert second[0].wait(30)
+        first[1].set()
+        found = [one.result(30)]
+        last = pool.submit(joined.generate, prompts[2], **OPTIONS)
+        second[1].set()
+        found += [other.result(30), last.result(30)]
+    assert sum(batches) == 6 + 1 + 3 + 3 * (LENGTH - 1)  # the last two have five tokens of another one's prompt
+    for given, expected in zip(found, alone, strict=True):
+        assert given.answer_ids.tolist() == expected.answer_ids.tolist()
+        np.testing.assert_allclose(given.logprobs, expected.logprobs, atol=5e-3)
+        np.testing.assert_allclose(given.attention, expected.attention, atol=5e-3)
+
+
+def test_where_a_window_has_dropped_the_first_keys_every_prompt_is_run(lm, batches, monkeypatch):
+    monkeypatch.setattr(lm.engine, "full_window", False)
+    with lm.together(200) as joined, ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _: joined.generate(PROMPT, **OPTIONS), range(2)))
+    assert sum(batches) == 2 * (len(PROMPT) + LENGTH - 1)
+
+
+@pytest.fixture
+def slow_first(lm, monkeypatch):
+    """The first request to feed waits until so many others do; then a function is called in place of each."""
+    process, feed = lm.engine.process(), []
+    ask = process.ask
+
+    def slow(do, *arrays, **options):
+        if do != "feed":
+            return ask(do, *arrays, **options)
+        feed.append(len(arrays[0]))
+        if len(feed) == 1:
+            wait_until(lambda: len(lm.engine._room.waiting) == slow.others)
+            return ask(do, *arrays, **options)
+        return slow.then(ask, do, *arrays, **options)
+
+    slow.then = lambda ask, *arrays, **options: ask(*arrays, **options)
+    monkeypatch.setattr(process, "ask", slow)
+    slow.feed = feed
+    return slow
+
+
+def test_prompts_that_come_together_are_one_batch(lm, slow_first, monkeypatch):
+    monkeypatch.setattr(room, "_PATIENCE", 20)
+    slow_first.others = 3
+    prompts = [[first, 11, 12, 13] for first in range(20, 24)]
+    with lm.together(200) as joined, ThreadPoolExecutor(4) as pool:
+        first = pool.submit(joined.generate, prompts[0], **OPTIONS)
+        wait_until(lambda: slow_first.feed)
+        list(pool.map(lambda prompt: joined.generate(prompt, **OPTIONS), prompts[1:]))
+        first.result(30)
+    assert slow_first.feed[:3] == [4, 3 * 4 + 1, 4]
+
+
+def test_a_prompt_that_is_cancelled_in_a_batch_leaves_that_beside_it(lm, alone, slow_first, monkeypatch):
+    monkeypatch.setattr(room, "_PATIENCE", 20)
+    cancelled = threading.Event()
+
+    def then(ask, *arrays, cancel=None, **options):
+        if len(slow_first.feed) == 2:
+            cancelled.set()
+        if cancel is not None and cancel.is_set():
+            raise Stopped(room.CANCELLED)
+        return ask(*arrays, cancel=cancel, **options)
+
+    slow_first.others, slow_first.then = 2, then
+    with lm.together(200) as joined, ThreadPoolExecutor(3) as pool:
+        answers = []
+        for one in alone:
+            cancel = cancelled if len(answers) == 1 else None
+            answers.append(pool.submit(joined.generate, one.prompt_ids.tolist(), cancel=cancel, **OPTIONS))
+            wait_until(lambda: slow_first.feed)  # that of the first
+        with pytest.raises(Stopped):
+            answers[1].result(30)
+        for given, expected in zip((answers[0], answers[2]), (alone[0], alone[2]), strict=True):
+            assert given.result(30).answer_ids.tolist() == expected.answer_ids.tolist()
+            np.testing.assert_allclose(given.result().logprobs, expected.logprobs, atol=5e-3)
+    assert slow_first.feed[:3] == [5, 2 * 5 + 1, 5 + 1]
+
+
+def test_an_answer_that_has_ended_does_not_wait_for_the_prompt_of_another(lm, slow_first):
+    ended, last, reached = (threading.Event() for _ in range(3))
+    slow_first.others = 0
+
+    def then(ask, *arrays, **options):
+        if len(arrays[1]) > LENGTH:
+            reached.set()
+            assert ended.wait(30)
+        return ask(*arrays, **options)
+
+    slow_first.then = then
+    with lm.together(400) as joined, ThreadPoolExecutor(3) as pool:
+        on_token = held(LENGTH - 1, reached=last, until=reached)
+        one = pool.submit(joined.generate, PROMPT, on_token=on_token, **OPTIONS)
+        assert last.wait(30)
+        long = pool.submit(joined.generate, [20 + place for place in range(100)], **OPTIONS)
+        assert len(one.result(30).answer_ids) == LENGTH
+        after = pool.submit(joined.generate, PROMPT, **OPTIONS)
+        ended.set()
+        assert [len(answer.result(30).answer_ids) for answer in (long, after)] == [LENGTH] * 2
+        assert not lm.engine._room.prompts
+
+
+def test_where_the_thread_that_runs_a_batch_is_interrupted_the_others_are_told(lm, slow_first):
+    def then(*_, **__):
+        raise KeyboardInterrupt
+
+    slow_first.others, slow_first.then = 1, then
+    with lm.together(200) as joined, ThreadPoolExecutor(2) as pool:
+        answers = [pool.submit(joined.generate, PROMPT, **OPTIONS)]
+        wait_until(lambda: slow_first.feed)
+        answers.append(pool.submit(joined.generate, PROMPT, **OPTIONS))
+        faults = [answer.exception(30) for answer in answers]
+    assert sorted(type(fault).__name__ for fault in faults) == ["EngineStopped", "KeyboardInterrupt"]
 
 
 def test_a_prompt_that_is_cancelled_leaves_the_others(lm, monkeypatch):
@@ -94,6 +223,14 @@ def test_a_prompt_that_is_cancelled_leaves_the_others(lm, monkeypatch):
             joined.generate([10 + place % 200 for place in range(200)], cancel=cancelled, **OPTIONS)
         assert len(other.result(30).answer_ids) == LENGTH
         assert len(joined.generate(PROMPT, **OPTIONS).answer_ids) == LENGTH
+
+
+def test_a_prompt_that_is_cancelled_alone_is_not_run(lm, batches):
+    cancelled = threading.Event()
+    cancelled.set()
+    with lm.together(400) as joined, pytest.raises(Stopped):
+        joined.generate(PROMPT, cancel=cancelled, **OPTIONS)
+    assert batches == []
 
 
 def test_where_the_process_ends_all_are_told_and_the_next_prompt_starts_another(lm):
@@ -111,18 +248,17 @@ def test_where_the_process_ends_all_are_told_and_the_next_prompt_starts_another(
 
 
 def test_a_fault_of_another_kind_is_told_to_all_and_leaves_no_place_taken(lm, monkeypatch):
-    process = lm.engine.process()
+    process, reached, until = lm.engine.process(), threading.Event(), threading.Event()
     ask = process.ask
 
     def faulty(do, *arrays, **options):
-        if do == "feed" and len(arrays[0]) == 2:
+        if do == "feed" and len(arrays[0]) == 2 and reached.is_set():
             message = "no such thing"
             raise ValueError(message)
         return ask(do, *arrays, **options)
 
     monkeypatch.setattr(process, "ask", faulty)
     monkeypatch.setattr(room, "_PATIENCE", 20)
-    reached, until = threading.Event(), threading.Event()
     with lm.together(200) as joined, ThreadPoolExecutor(2) as pool:
         on_token = held(1, until=until, reached=reached)
         answers = [pool.submit(joined.generate, PROMPT, on_token=on_token, **OPTIONS) for _ in range(2)]
@@ -131,7 +267,7 @@ def test_a_fault_of_another_kind_is_told_to_all_and_leaves_no_place_taken(lm, mo
         for answer in answers:
             with pytest.raises(EngineStopped, match="ValueError: no such thing"):
                 answer.result(30)
-        assert not lm.engine._room.taken
+        assert not lm.engine._room.prompts
         assert len(joined.generate(PROMPT, **OPTIONS).answer_ids) == LENGTH
 
 
