@@ -176,7 +176,7 @@ def _kind(setting: Setting) -> dict[str, Any]:
     """What argparse takes for the values of a setting; layers and heads are written as in a link of the app."""
     match setting:
         case Share():
-            return {"type": float, "metavar": "A"}
+            return {"type": float, "metavar": "X"}
         case Layers() | Heads():
             return {"type": partial(_read, setting), "metavar": "|".join((*setting.names, _AS_TEXT[type(setting)]))}
         case _:

@@ -9,6 +9,7 @@ from rauq.cli.commands import KNOWN_ERROR, say
 from rauq.layout import ANALYSIS, RAUQ_COMMAND, SERVE
 from rauq.version import __version__
 
+_ABOUT = "A microscope for RAUQ. Exit codes: 0 done, 1 known error, 2 invalid input."
 _PACKAGES = {"rauq", "analysis", "pages", "serve"}
 
 
@@ -81,13 +82,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=RAUQ_COMMAND,
         usage="%(prog)s COMMAND ... | COMMAND --help | --version",
-        description="A microscope for RAUQ. Exit codes: 0 done, 1 known error, 2 invalid input.",
+        description="\n".join((_ABOUT, *(f"  {one.name:<13}{one.about}" for one in COMMANDS))),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,
     )
     parser.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=f"rauq {__version__}", help=argparse.SUPPRESS)
-    commands = parser.add_argument_group(description="\n".join(f"{one.name:<13}{one.about}" for one in COMMANDS))
-    commands.add_argument("command", choices=[one.name for one in COMMANDS], metavar="COMMAND", help=argparse.SUPPRESS)
-    commands.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.add_argument("command", choices=[one.name for one in COMMANDS], metavar="COMMAND", help=argparse.SUPPRESS)
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser

@@ -228,6 +228,7 @@ def _shape(trace: Trace, name: Extra) -> tuple[int, ...]:
         "lookback": (-1, -1, num_tokens, 2),
         "focus": (num_tokens, 2),
         "attention_entropy": (-1, -1, num_tokens, 2),
+        "part_shares": (-1, -1, num_tokens, -1),
         "mean_logprob": (num_tokens,),
     }
     return shapes[name]

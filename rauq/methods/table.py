@@ -12,7 +12,7 @@ import numpy as np
 
 from rauq.detectors.detector import FITTED, Detector
 from rauq.errors import InvalidInput
-from rauq.methods import one_generation, samples
+from rauq.methods import one_generation, prompt_attention, samples
 from rauq.methods.method import Evidence, Method, Uncertainty, no_detector
 from rauq.scoring.settings import Settings
 
@@ -23,6 +23,7 @@ _PAIRS = f"{_SAMPLES}; the judge reads K² pairs of answers"
 
 _single = partial(Method, family="one generation", cost="none")
 _entropy = partial(Method, family="one generation", cost="none", extras=("attention_entropy",))
+_shares = partial(Method, family="one generation", cost="none", extras=("part_shares",))
 _diagonal = partial(Method, family="one generation", cost=_LAST_TOKEN, extras=("diagonal",))
 _sampled = partial(Method, family="samples", cost=_SAMPLES, needs=frozenset({"samples"}))
 _judged = partial(Method, family="samples", cost=_PAIRS, needs=frozenset({"samples", "nli"}))
@@ -105,6 +106,18 @@ _ONE_GENERATION = (
         name="Attention divergence (aggregation ours)",
         compute=one_generation.attention_divergence,
         source="after arXiv 2605.05025 (aggregation ours)",
+    ),
+    _shares(
+        id="lookback_ratio",
+        name="Lookback ratio (aggregation ours)",
+        compute=prompt_attention.lookback_ratio,
+        source="after Chuang et al. (2024), Lookback Lens (aggregation ours)",
+    ),
+    _shares(
+        id="rauq_prompt",
+        name="RAUQ over the prompt (aggregation ours)",
+        compute=prompt_attention.rauq_prompt,
+        source="after arXiv 2511.10837 (aggregation ours)",
     ),
     _single(
         id="p_true",

@@ -65,7 +65,8 @@ class Share(Setting):
         """As of `Setting`."""
         # nan fails every comparison
         if isinstance(value, bool) or not isinstance(value, float | Real) or not 0 <= float(value) <= 1:
-            message = f"{name} is {value!r}; give a number from 0 to 1, or None for the paper's."
+            or_none = ", or None for the paper's" if self.optional else ""
+            message = f"{name} is {value!r}; give a number from 0 to 1{or_none}."
             raise InvalidInput(message)
         return float(value)
 

@@ -32,6 +32,10 @@ class PartialScore(NamedTuple):
     confidence: np.ndarray
 
 
+# The settings that a state follows; every other one has to be as in the paper.
+_FOLLOWED = frozenset({"signal", "alpha", "layers", "heads", "layer_aggregation", "part"})
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OnlineState:
     """The state after `count` tokens: of each layer and head (Lw, K) the confidence, and sums of -log c and attention.
@@ -167,16 +171,14 @@ def online_states(answers: Batch, settings: Settings | None = None) -> Iterator[
 
 
 def _refuse_whole(settings: Settings) -> None:
-    allowed = {
-        "update": settings.update == "rauq",
-        "token_aggregation": settings.token_aggregation == "mean_log",
-        "alignment": settings.alignment == "predicting",
-        "heads": settings.heads != "top5",
-    }
-    if wrong := [name for name, fits in allowed.items() if not fits]:
+    fixed = {name: value for name, value in vars(Settings()).items() if name not in _FOLLOWED}
+    wrong = [name for name, value in fixed.items() if getattr(settings, name) != value]
+    if settings.heads == "top5":
+        wrong.append("heads")
+    if wrong:
         values = ", ".join(f"{name}={getattr(settings, name)!r}" for name in wrong)
         message = (
-            f"{values}: this is known of a whole answer only. While it is written, use update='rauq', "
-            "token_aggregation='mean_log', alignment='predicting', and heads 'max', 'mean' or fixed ones."
+            f"{values}: this is known of a whole answer only. While it is written, use "
+            f"{', '.join(f'{name}={value!r}' for name, value in fixed.items())}, and heads 'max', 'mean' or fixed ones."
         )
         raise InvalidInput(message)

@@ -11,6 +11,8 @@ import rauq
 from benchmarks.support.browser import open_drawer
 from benchmarks.support.server import serving
 from rauq.recorded.answers import find_recorded
+from rauq.scoring.declaration import declared
+from rauq.scoring.settings import Settings
 from tests.browser.inspecting import PROMPT, answered, ask, click_cell, expect_selected, rested
 from tests.browser.typing import enter
 from tests.traces import as_lig
@@ -119,6 +121,9 @@ LABELS = """
 """
 
 
+FOLDED = ", ".join(one.label.lower() for one in declared(Settings).values() if one.folded).capitalize()
+
+
 def with_every_choice(page):
     """Choose a signal, an alpha, layers, and the score without the repetition, as a person does."""
     page.locator(".st-key-loop_button button").click()
@@ -130,7 +135,7 @@ def with_every_choice(page):
     slider.focus()
     slider.press("ArrowRight")
     expect(page).to_have_url(re.compile("alpha="))
-    page.get_by_text("Layers, heads, update, token aggregation, layer aggregation").click()
+    page.get_by_text(FOLDED).click()
     page.get_by_role("radio", name="all", exact=True).first.click()
     expect(page).to_have_url(re.compile("layers=all"))
     page.keyboard.press("Escape")

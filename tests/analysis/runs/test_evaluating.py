@@ -75,6 +75,7 @@ def test_only_the_inputs_of_the_methods_are_captured(request_tiny):
     assert extras("msp", "attention_score", "eigen_score") == (("diagonal",), ("hidden",))
     entropies = extras("self_certainty", "head_entropy", "attention_divergence")
     assert entropies == (("attention_entropy", "mean_logprob"), ())
+    assert extras("lookback_ratio", "rauq_prompt") == (("part_shares",), ())
     assert extras("focus", judges=Judges(idf=np.ones(9))) == (("max_attention", "focus"), ())
     assert extras("focus") == (("max_attention",), ())
 

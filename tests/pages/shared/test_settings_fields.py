@@ -23,18 +23,19 @@ Decay = Literal["none", "half", "by_ten"]
 
 @dataclass(frozen=True, kw_only=True)
 class Wider(Settings):
-    """The settings with two more fields, which no surface knows of."""
+    """The settings with three more fields, which no surface knows of."""
 
     decay: Annotated[Decay, Choice(label="Decay", help="How a memory fades.", unit="tokens")] = "none"
     leak: Annotated[float | None, Share(label="Leak", help="What is lost.", folded=True)] = None
+    sharp: Annotated[float, Share(label="Sharp", help="How sharp.")] = 1.0
 
 
 OTHER = {
     "alpha": 0.35, "signal": "entropy", "layers": (2, 3), "alignment": "own", "heads": ((2, 0), (3, 1), (4, 0)),
     "update": "no_recurrence", "token_aggregation": "sum_log", "layer_aggregation": "median", "part": "all",
-    "decay": "half", "leak": 0.25,
+    "decay": "half", "leak": 0.25, "sharp": 0.5,
 }  # fmt: skip
-NEW = ("decay", "leak")
+NEW = ("decay", "leak", "sharp")
 
 
 def of_wider(name):
@@ -85,6 +86,12 @@ def test_a_field_is_in_report_comparison_and_python(name):
 def test_an_unusable_value_of_a_field_is_refused(name):
     with pytest.raises(InvalidInput, match=name):
         Wider(**{name: 2})
+
+
+def test_only_an_optional_number_may_be_none():
+    for name, allowed in (("leak", "from 0 to 1, or None for the paper's."), ("sharp", "from 0 to 1.")):
+        with pytest.raises(InvalidInput, match=f"{name} is 2; give a number {allowed}$"):
+            Wider(**{name: 2})
 
 
 def form():

@@ -11,7 +11,7 @@ from tests.detectors import MADE_UP, made_up_detector, read_arrays
 from tests.traces import make_trace, with_offsets
 
 NUM_PROMPT, LAYERS, HEADS, WIDTH = 3, 6, 4, 8
-_SIZES = ("num_layers", "num_heads")
+_SIZES = {"num_layers": LAYERS, "num_heads": HEADS}
 
 
 def make_answer(text="Oslo is it", *, ended=True, seed=0, **changes):
@@ -29,11 +29,19 @@ def make_answer(text="Oslo is it", *, ended=True, seed=0, **changes):
         "diagonal": rng.uniform(0.01, 1, (HEADS, NUM_PROMPT + num_tokens)).astype(np.float32),
         "hidden": rng.normal(size=WIDTH).astype(np.float32),
         "focus": np.stack([rng.uniform(0, 1, num_tokens), rng.uniform(0, 3, num_tokens)], axis=1),
+        "part_shares": shares_of(num_tokens, *(changes.get(name, size) for name, size in _SIZES.items()), seed=seed),
         "mean_logprob": -rng.uniform(5, 9, num_tokens).astype(np.float32),
         **read_arrays(num_tokens, seed=seed, **{name: changes[name] for name in _SIZES if name in changes}),
     }
     fields = {"stop_reason": "eos" if ended else "length", "alternatives": alternatives, "extras": extras}
     return with_offsets(make_trace(pieces, probabilities=probabilities, seed=seed, **(fields | changes)), OFFSETS)
+
+
+def shares_of(num_tokens, num_layers, num_heads, *, seed):
+    """Shares of attention on the first token, the answer so far, the rest of the prompt and a document."""
+    shares = np.random.default_rng(seed).dirichlet(np.ones(4), (num_layers, num_heads, num_tokens))
+    shares[:, :, 0, 1] = 0.0  # no answer stands before its first token
+    return shares.astype(np.float32)
 
 
 def same_letter(firsts, seconds):

@@ -13,6 +13,7 @@ from rauq import METHODS, InvalidInput, Judges, Settings, evaluate, score
 from tests.golden_methods import GOLDEN
 from tests.rauq.methods.evidence import (
     FACTS,
+    HEADS,
     JUDGES,
     NUM_PROMPT,
     length_is_truth,
@@ -78,6 +79,34 @@ def attention_divergence(trace):
     return -np.mean([np.log(NUM_PROMPT + token) - rows[:, :, token] for token in range(rows.shape[2])])
 
 
+def rows_of_shares(trace):
+    """For each layer and head, what the rows after the first give to the prompt, and to the answer so far."""
+    shares = trace.extras["part_shares"].astype(float)
+    return [(head[1:, [0, 2, 3]].sum(axis=1), head[1:, 1]) for layer in shares for head in layer]
+
+
+def lookback_ratio(trace):
+    ratios = [
+        (prompt / NUM_PROMPT) / (prompt / NUM_PROMPT + answer / (place + 1))
+        for rows in rows_of_shares(trace)
+        for place, (prompt, answer) in enumerate(zip(*rows, strict=True))
+    ]
+    return -np.mean(ratios)
+
+
+def rauq_prompt(trace):
+    """The recurrence in a loop, in each layer of the window with the head that looks at the prompt the most."""
+    scores, heads = [], rows_of_shares(trace)
+    for layer in score(trace).layers:
+        own = heads[layer * HEADS : (layer + 1) * HEADS]
+        weights = max((prompt for prompt, _ in own), key=np.mean)
+        confidence = [np.exp(trace.logprobs[0])]
+        for logprob, weight in zip(trace.logprobs[1:], weights, strict=True):
+            confidence.append(0.2 * np.exp(logprob) + 0.8 * weight * confidence[-1])
+        scores.append(-np.mean(np.log(confidence)))
+    return max(scores)
+
+
 def p_true(trace):
     return -length_is_truth(trace.prompt, " Oslo is it")
 
@@ -115,7 +144,7 @@ def kernel_language_entropy(_trace, samples, judges):
 
 OF_ONE = (
     *(msp, perplexity, mean_token_entropy, attention_score_answer_head),
-    *(self_certainty, head_entropy, attention_divergence, p_true),
+    *(self_certainty, head_entropy, attention_divergence, lookback_ratio, rauq_prompt, p_true),
 )
 DEFINED = {one.__name__: one for one in OF_ONE}
 DEFINED_ON_SAMPLES = {
@@ -280,7 +309,7 @@ def test_any_answer_has_a_number_or_a_reason(text, ended, count):
     undefined = {method for method, value in got.items() if math.isnan(value)}
     between = {"lexical_similarity", *(f"{name}{judge}" for name in BETWEEN for judge in ("", "_facts"))}
     alone = between if count == 1 else set()
-    short = {"mean_product", "mean_sum"} if (text, ended) == ("Oslo", False) else set()
+    short = {"mean_product", "mean_sum", "lookback_ratio"} if (text, ended) == ("Oslo", False) else set()
     assert undefined - {"minus_mean", "minus_recent_mean"} == WITHOUT | alone | short
 
 

@@ -26,10 +26,11 @@ MAY_LACK_A_NUMBER = {  # in bytes at random there may be no keyword, no token th
         "focus_facts",
         "sar_facts",
         "surprisal",  # of given answers alone
+        "lookback_ratio",  # of several tokens
     ),
     *(method for method, row in METHODS.items() if row.family == "supervised"),  # fitted on another model
 }
-OF_ANSWER = ("max_attention", "diagonal", "focus", "attention_entropy", "mean_logprob")
+OF_ANSWER = ("max_attention", "diagonal", "focus", "part_shares", "attention_entropy", "mean_logprob")
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +69,8 @@ def test_generating_and_reading_an_answer_give_equal_uncertainty(lm, samples):
 def test_what_reads_whole_distributions_is_that_of_the_models_own():
     """Divergences by their definition, from full logits and full eager attention."""
     lm = tiny_language_model(named("qwen2"))
-    trace = lm.generate(PROMPT, max_new_tokens=7, extras=OF_ANSWER[-2:], stop=())
-    got = evaluate(trace, ["self_certainty", "head_entropy", "attention_divergence"])
+    trace = lm.generate(PROMPT, max_new_tokens=7, extras=OF_ANSWER[-3:], stop=())
+    got = evaluate(trace, ["self_certainty", "head_entropy", "attention_divergence", "lookback_ratio"])
     uniform = np.full(VOCABULARY, 1 / VOCABULARY)
     certainty = np.mean([uniform @ (np.log(uniform) - row) for row in raw_logprobs(lm, trace)])
     assert got["self_certainty"] == pytest.approx(-certainty, rel=1e-5)
@@ -78,6 +79,13 @@ def test_what_reads_whole_distributions_is_that_of_the_models_own():
     rows = [head[row - 1, :row] for head in heads for row in range(len(trace.prompt_ids), len(ids))]
     divergences = [sum(a * np.log(a * len(row)) for a in row) for row in rows]
     assert got["attention_divergence"] == pytest.approx(-np.mean(divergences), abs=1e-5)
+    num_prompt = len(trace.prompt_ids)
+    ratios = [
+        row[:num_prompt].mean() / (row[:num_prompt].mean() + row[num_prompt:].mean())
+        for row in rows
+        if len(row) > num_prompt
+    ]
+    assert got["lookback_ratio"] == pytest.approx(-np.mean(ratios), abs=1e-5)
     assert got["head_entropy"] == pytest.approx(np.mean([-np.log(sum(a * a for a in row)) for row in rows]), abs=1e-5)
 
 

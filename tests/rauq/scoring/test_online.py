@@ -1,12 +1,16 @@
 """Scores after each token of a stored trace: those of the tokens so far."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Annotated
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 import rauq
 from rauq.errors import InvalidInput
+from rauq.scoring import online
+from rauq.scoring.declaration import Share, declared
 from rauq.scoring.online import partial_scores
 from rauq.scoring.settings import Settings
 from rauq.trace.parts import first_tokens
@@ -55,7 +59,26 @@ def test_the_part_that_is_scored_has_the_scores():
     ]
 
 
-@pytest.mark.parametrize("settings", [Settings(heads="top5"), Settings(update="product"), Settings(alignment="own")])
-def test_settings_that_need_the_whole_answer_are_refused(settings):
-    with pytest.raises(InvalidInput, match="whole answer"):
-        partial_scores(random_trace(COUNT), settings)
+NAMED = [(name, value) for name, setting in declared(Settings).items() for value in setting.names]
+
+
+@pytest.mark.parametrize(("name", "value"), NAMED)
+def test_every_choice_is_followed_or_refused(name, value):
+    """The last score is that of the whole answer; what cannot be known before the end has no score."""
+    settings, trace = Settings(**{name: value}), random_trace(COUNT)
+    needs_all = name in ("update", "token_aggregation", "alignment") and value != getattr(Settings(), name)
+    if needs_all or value == "top5":
+        with pytest.raises(InvalidInput, match=f"{name}='{value}': this is known of a whole answer only"):
+            partial_scores(trace, settings)
+    else:
+        found = partial_scores(trace, settings)[-1].uncertainty
+        assert found == pytest.approx(rauq.score(trace, settings).uncertainty, rel=1e-12, nan_ok=True)
+
+
+def test_a_new_setting_is_refused_until_it_is_followed():
+    @dataclass(frozen=True, kw_only=True)
+    class Wider(Settings):
+        sharp: Annotated[float, Share(label="Sharp", help="How sharp.")] = 1.0
+
+    with patch.object(online, "Settings", Wider), pytest.raises(InvalidInput, match=r"^sharp=0.5: this is known"):
+        partial_scores(random_trace(COUNT), Wider(sharp=0.5))

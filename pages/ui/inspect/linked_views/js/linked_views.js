@@ -3,6 +3,7 @@
 // drawn on a canvas.
 
 import { explain } from "../../../shared/js/words.js";
+import { addPanels } from "./charts/along.js";
 import { wire } from "./listening.js";
 import { decoded } from "./numbers/arrays.js";
 import { opensAt } from "./numbers/tokens.js";
@@ -28,6 +29,7 @@ export default function ({ data, parentElement, setStateValue, setTriggerValue }
 
 function build(root) {
   const part = (name) => root.querySelector(`.${name}`);
+  addPanels(part("beside-maps"));
   const stage = { root, part, data: null, view: null, buttons: [], drawn: {} };
   // Everything in one report: of two reports under way, the later one must not undo the earlier one.
   const report = () => stage.tell("view", { ...stage.chosen, wrong: stage.view.wrong, answer: stage.data.answer });

@@ -2,6 +2,7 @@
 
 import { on } from "../../../shared/js/events.js";
 import { clamp, shown } from "../../../shared/js/numbers.js";
+import { ALONG } from "./charts/along.js";
 import { pointIn } from "./charts/canvas.js";
 import { cellAt } from "./charts/heat_map.js";
 import { otherFacts, shortFacts } from "./numbers/facts.js";
@@ -46,7 +47,7 @@ export function wire(stage) {
     choose: ({ row, column }) => ({ layer: stage.view.layer, head: row, token: column }),
   });
   onColumns(stage, "tracks");
-  onColumns(stage, "confidence");
+  for (const { name } of ALONG) onColumns(stage, name);
 }
 
 // One listener for all tokens, of which an answer can have thousands.

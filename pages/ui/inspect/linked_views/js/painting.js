@@ -3,7 +3,7 @@
 import { on } from "../../../shared/js/events.js";
 import { shown } from "../../../shared/js/numbers.js";
 import { explain } from "../../../shared/js/words.js";
-import { drawConfidence } from "./charts/all_layers.js";
+import { ALONG } from "./charts/along.js";
 import { drawLayerHead, drawTokenHead } from "./charts/heat_map.js";
 import { drawHistogram } from "./charts/histogram.js";
 import { palette } from "./charts/palette.js";
@@ -28,7 +28,7 @@ export function describe({ part, data, act }, another) {
     part(name).min = Math.min(...allowed);
     part(name).max = Math.max(...allowed);
   }
-  explain(part("chart-caption"), data.captions.confidence, data.words);
+  for (const { name, captionOf } of ALONG) explain(part(`${name}-caption`), captionOf(data), data.words);
   explain(part("token-caption"), data.captions.token, data.words);
   for (const node of part("panels").querySelectorAll("[data-explain]")) explain(node, node.textContent, data.words);
   part("modes").querySelector("[data-mode=attention]").textContent = data.weightName;
@@ -111,11 +111,13 @@ export function paint(stage) {
     drawn.layerHead = drawLayerHead(part("layer-head"), data, view, colours);
     if (data.attention) drawn.tokenHead = drawTokenHead(part("token-head"), data, view, colours);
   }
-  drawn.confidence = drawConfidence(part("confidence"), data, view, colours);
+  for (const { name, draw, spokenOf } of ALONG) {
+    drawn[name] = draw(part(name), data, view, colours);
+    nameCanvas(part(name), spokenOf(data));
+  }
   paintTracks(stage, colours);
   nameCanvas(part("layer-head"), `Previous-token ${data.weightName}, layer by head, ${part("map-sub").textContent}. Shown: layer ${view.layer}, head ${view.head}.`);
   nameCanvas(part("token-head"), `${part("token-title").textContent}. Shown: head ${view.head}.`);
-  nameCanvas(part("confidence"), `Confidence along the answer in every layer used by RAUQ. ${data.headline}`);
 }
 
 // Which layer and head the tracks show, why, and the way to the layer that gives the score.
