@@ -170,7 +170,11 @@ class Worker:
             self._begin(lm, job)
 
     def _begin(self, lm: LanguageModel, job: Job) -> None:
-        threading.Thread(target=self._answer_one, args=(lm, job), name="answer", daemon=True).start()
+        try:
+            threading.Thread(target=self._answer_one, args=(lm, job), name="answer", daemon=True).start()
+        except RuntimeError as error:  # the system has no more threads; those that run go on
+            self.running.remove(job)
+            job.fail(error)
 
     def _answer_one(self, lm: LanguageModel, job: Job) -> None:
         can_go_on = False

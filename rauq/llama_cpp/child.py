@@ -60,6 +60,7 @@ class _Worker:
             "begin": self._begin,
             "parts": self._parts,
             "copy": self._copy,
+            "copy_whole": self._copy_whole,
             "remove": self._remove,
             "feed": self._feed,
             "check": self._check,
@@ -93,6 +94,9 @@ class _Worker:
     def _copy(self, *, source: int, target: int, length: int) -> Message:
         self._opened.copy(source, target, length)
         return Message({})
+
+    def _copy_whole(self, *, source: int, target: int, length: int) -> Message:
+        return Message({"is_whole": self._opened.copy_whole(source, target, length)})
 
     def _remove(self, *, sequence: int) -> Message:
         self._opened.remove(sequence)

@@ -18,7 +18,7 @@ MOST_SEQUENCES = 64
 FLASH_AUTO, FLASH_OFF = -1, 0
 _CELLS = 256  # the cache grows by so many at least
 _ROWS = 64  # rows captured at a time: (heads, rows, cells) is the largest tensor that is read
-_PROMPT = 512  # tokens run at a time where nothing is captured
+PROMPT = 512  # tokens run at a time where nothing is captured; what is cancelled of them leaves nothing in the cache
 _ABORTED, _NO_ROOM = 2, 1
 CANCELLED = "Stopped before the first token."
 
@@ -39,8 +39,8 @@ class Fed(NamedTuple):
 class Context:
     """A model, and the cache of its sequences. Weights are on the CPU alone; flash attention is off.
 
-    `is_cancelled` is asked between the nodes of a prompt. `full_window` keeps keys that no sliding window reaches any
-    more; `half_cache` holds keys and values in float16.
+    `is_cancelled` is asked between the nodes of a prompt. `full_window` gives layers with a sliding window as much room
+    as the others, which several sequences share; `half_cache` holds keys and values in float16.
     """
 
     library: Library
@@ -93,6 +93,17 @@ class Context:
         self.library.call["llama_memory_seq_cp"](memory, source, target, 0, length)
         self.recorder.copy(source, target, length)
 
+    def copy_whole(self, source: int, target: int, length: int) -> bool:
+        """Copy, unless the first keys of a sequence are gone: false then, and nothing is copied.
+
+        Where a sliding window no longer reaches a key, the cache of its layers may use the cell again.
+        """
+        memory = self.library.call["llama_get_memory"](self.handle)
+        is_whole: bool = self.library.call["llama_memory_seq_pos_min"](memory, source) == 0
+        if is_whole:
+            self.copy(source, target, length)
+        return is_whole
+
     def remove(self, sequence: int) -> None:
         """Free the cells of a sequence, which begins at its first position if it is used again."""
         memory = self.library.call["llama_get_memory"](self.handle)
@@ -118,7 +129,7 @@ class Context:
         """
         logits, bands, shares = list[np.ndarray](), list[np.ndarray](), list[np.ndarray]()
         layers: tuple[int, ...] = ()
-        for part in _parts(tokens, most=min(_PROMPT, self.num_cells)):
+        for part in _parts(tokens, most=min(PROMPT, self.num_cells)):
             self._decode(part)
             if part.rows.any():
                 logits.append(self._logits(part.rows.nonzero()[0]))
@@ -149,8 +160,8 @@ class Context:
         self._on_node = NodeCallback(self.recorder.callback())  # which has to live as long as the context
         return self.library.context_parameters(
             n_ctx=self.num_cells,
-            n_batch=_PROMPT,
-            n_ubatch=_PROMPT,
+            n_batch=PROMPT,
+            n_ubatch=PROMPT,
             n_seq_max=MOST_SEQUENCES,
             n_threads=self.threads,
             n_threads_batch=self.threads,

@@ -116,6 +116,7 @@ _FUNCTIONS: Mapping[str, tuple[Any, Sequence[Any]]] = MappingProxyType(
         "llama_get_memory": (_POINTER, (_POINTER,)),
         "llama_memory_clear": (None, (_POINTER, _BOOL)),
         "llama_memory_seq_rm": (_BOOL, (_POINTER, _I32, _I32, _I32)),
+        "llama_memory_seq_pos_min": (_I32, (_POINTER, _I32)),
         "llama_memory_seq_cp": (None, (_POINTER, _I32, _I32, _I32, _I32)),
         "llama_decode": (_I32, (_POINTER, Batch)),
         "llama_get_logits_ith": (ctypes.POINTER(_FLOAT), (_POINTER, _I32)),

@@ -10,13 +10,12 @@ import numpy as np
 
 from rauq.arguments import Cancel
 from rauq.errors import EngineStopped, InvalidInput, RauqError, Stopped
-from rauq.llama_cpp.context import CANCELLED
+from rauq.llama_cpp.context import CANCELLED, PROMPT
 from rauq.llama_cpp.messages import Message
 from rauq.llama_cpp.process import Process
 from rauq.llama_cpp.recording import Tokens
 
-_PATIENCE = 0.05  # seconds that a step waits for the next token of a sequence, which is then in the step after
-_PROMPT = 512  # tokens of prompts that are run with a step of the others, as many as llama.cpp takes at once
+_PATIENCE = 0.05  # seconds that a free process waits for the next token of a sequence, which is then in the step after
 _ROW_AXES = (0, 2, 2)  # of logits (R, V), band (L, H, R, K) and shares (L, H, R, G)
 
 Reply = Message | RauqError
@@ -34,8 +33,9 @@ class _Fed:
         """The tokens before the rows, which are the last ones."""
         return int(len(self.tokens.rows) - self.tokens.rows.sum())
 
-    def is_set(self) -> bool:
-        """Whether it is a prompt that nobody wants any more."""
+    @property
+    def is_unwanted(self) -> bool:
+        """Whether it is a prompt that was cancelled."""
         return self.cancel is not None and self.num_before > 0 and self.cancel.is_set()
 
     def part(self, start: int, end: int | None = None) -> "_Fed":
@@ -51,67 +51,76 @@ class _Any:
 
     def is_set(self) -> bool:
         """Whether to stop what runs."""
-        return any(one.is_set() for one in self.fed)
+        return any(one.is_unwanted for one in self.fed)
 
 
 @dataclass(eq=False)
 class Room:
     """How several threads feed one process: each has a sequence, and what all of them feed is run as one batch.
 
-    `tokens` is the size of the cache, and `places` the most sequences. `shares`: a prompt takes over what it has in
-    common with that of another sequence, whose first keys have to be in the cache still. The process works for one
-    thread at a time, and the others wait without the lock meanwhile, so that what comes is in the next batch. Where it
-    ends, every sequence has the error, and so has one that enters after it.
+    `tokens` is the size of the cache, and `places` the most sequences. A prompt takes over what it has in common with
+    the beginning of another one that is in the cache. While a batch runs, the lock is free, so that what comes is in
+    the next one. Where the process ends, every sequence has the error, and so has one that enters after it.
     """
 
     process: Process
     tokens: int
     places: int
-    shares: bool = True
     offsets: int = 0  # keys back, as the first sequence wants them; so must the others
     prompts: dict[int, np.ndarray] = field(default_factory=dict)  # of each sequence, as far as it is in the cache
-    growing: set[int] = field(default_factory=set)  # past their prompts: a step waits for them
-    waiting: dict[int, _Fed] = field(default_factory=dict)
-    left: set[int] = field(default_factory=set)  # whose cells are freed once no batch runs
+    growing: set[int] = field(default_factory=set)  # past their prompts: a batch waits for them
+    waiting: dict[int, _Fed] = field(default_factory=dict)  # in the order in which they are run
     replies: dict[int, Reply] = field(default_factory=dict)
+    left: set[int] = field(default_factory=set)  # whose cells are freed once no batch runs
     is_running: bool = False
+    is_closed: bool = False
+    free_since: float = 0.0
     moved: Condition = field(default_factory=Condition)
 
     def enter(self, *, offsets: int) -> int:
         """A sequence of its own for a thread.
 
         Raises:
-            InvalidInput: all are taken, or the others capture another number of keys back.
+            InvalidInput: all are taken, the others capture another number of keys back, or the room is closed.
             RauqError: as `Process.ask`.
         """
         with self.moved:
-            self.moved.wait_for(lambda: not self.left)
+            self._check_open()
+            self.moved.wait_for(lambda: not self.left)  # the cells of those are counted on
             if not self.prompts:
                 self.process.ask("begin", cells=self.tokens, offsets=offsets)
                 self.offsets = offsets
-            free = set(range(self.places)) - self.prompts.keys()
-            if not free or offsets != self.offsets:
-                message = (
-                    f"Got a sequence that needs {offsets} keys back, as number {len(self.prompts) + 1}; at most "
-                    f"{self.places} run together, and these need {self.offsets}."
-                )
+            if offsets != self.offsets:
+                message = f"Got a sequence that needs {offsets} keys back; those that run need {self.offsets}."
                 raise InvalidInput(message)
-            self.prompts[sequence := min(free)] = np.empty(0, np.int32)
+            if len(self.prompts) == self.places:
+                message = f"Got a sequence as number {self.places + 1}; at most {self.places} run together."
+                raise InvalidInput(message)
+            sequence = min(set(range(self.places)) - self.prompts.keys())
+            self.prompts[sequence] = np.empty(0, np.int32)
             return sequence
 
     def leave(self, sequence: int) -> None:
-        """End a sequence: the others no longer wait for it, and its cells are freed."""
+        """End a sequence: the others no longer wait for it, and its cells are freed after the batch that runs."""
         with self.moved:
             self.growing.discard(sequence)
             self.left.add(sequence)
             if not self.is_running:
-                self._free()
                 self.moved.notify_all()
+                self._free()
+
+    def close(self) -> None:
+        """Run nothing any more: what is fed from now on is refused. Returns after the batch that runs."""
+        with self.moved:
+            self.is_closed = True
+            self.moved.notify_all()
+            self.moved.wait_for(lambda: not self.is_running)
 
     def feed(self, tokens: Tokens, *, cancel: Cancel | None) -> Message:
         """What a prompt or the next token of a sequence gives; `cancel` ends a prompt.
 
         Raises:
+            InvalidInput: the room is closed.
             RauqError: as `Process.ask`; every sequence of a batch has it.
         """
         sequence = int(tokens.sequences[0])
@@ -124,15 +133,22 @@ class Room:
             raise type(reply)(*reply.args)
         return reply
 
+    def _check_open(self) -> None:
+        if self.is_closed:
+            message = "The answers that ran together have ended: the body of `together` was left."
+            raise InvalidInput(message)
+
     def _taken(self, sequence: int) -> dict[int, _Fed]:
         """What the thread of a sequence has to run for all; nothing once its own reply is there.
 
-        A batch begins once all that are growing have chosen their next tokens, or after a while.
+        A batch begins once all that are growing have chosen their next tokens, or the process has waited for long
+        enough.
         """
-        until = time.monotonic() + _PATIENCE
+        entered = time.monotonic()
         with self.moved:
             while sequence not in self.replies:
-                left = until - time.monotonic()
+                self._check_open()
+                left = max(entered, self.free_since) + _PATIENCE - time.monotonic()
                 if not self.is_running and (left <= 0 or self.waiting.keys() >= self.growing):
                     self.is_running = True
                     some, self.waiting = self.waiting, {}
@@ -145,37 +161,39 @@ class Room:
         replies, left = dict[int, Reply](), dict[int, _Fed]()
         try:
             some = {sequence: self._after_shared(sequence, fed) for sequence, fed in some.items()}
-            if wanted := {sequence: fed for sequence, fed in some.items() if not fed.is_set()}:
+            if wanted := {sequence: fed for sequence, fed in some.items() if not fed.is_unwanted}:
                 replies, left = self._replies(wanted)
         except Stopped:
-            left = some
+            left = {sequence: fed for sequence, fed in some.items() if not fed.is_unwanted}
         except BaseException as error:
             known = error if isinstance(error, RauqError) else EngineStopped(f"{type(error).__name__}: {error}")
             replies = dict.fromkeys(some, known)
             if not isinstance(error, Exception):
                 raise
         finally:
-            stopped = {sequence: Stopped(CANCELLED) for sequence in some.keys() - replies if some[sequence].is_set()}
             with self.moved:
-                self.replies |= replies | stopped
-                self.growing |= {sequence for sequence, reply in replies.items() if isinstance(reply, Message)}
-                self.waiting |= {sequence: fed for sequence, fed in left.items() if sequence not in stopped}
-                self.is_running = False
-                self._free()
+                self.is_running, self.free_since = False, time.monotonic()
                 self.moved.notify_all()
+                self.replies |= dict.fromkeys(some.keys() - left.keys(), Stopped(CANCELLED)) | replies
+                self.growing |= {sequence for sequence, reply in replies.items() if isinstance(reply, Message)}
+                self.waiting = left | self.waiting  # who has waited longest is run first
+                self._free()
 
     def _free(self) -> None:
-        while self.left:
-            sequence = self.left.pop()
+        """Forget those who have left, and free their cells."""
+        gone, self.left = self.left, set()
+        for sequence in gone:
+            self.growing.discard(sequence)
             for kept in (self.prompts, self.waiting, self.replies):
                 kept.pop(sequence, None)
-            self.growing.discard(sequence)
-            with suppress(EngineStopped):  # and the cells are gone with it
-                self.process.ask("remove", sequence=sequence)
+        if not self.is_closed:  # else others may ask the process already
+            for sequence in gone:
+                with suppress(EngineStopped):  # and the cells are gone with it
+                    self.process.ask("remove", sequence=sequence)
 
     def _replies(self, some: dict[int, _Fed]) -> tuple[dict[int, Reply], dict[int, _Fed]]:
         """The replies to those that are complete with the next batch, and what is left of the others."""
-        most, befores, lasts, left = _PROMPT, dict[int, _Fed](), dict[int, _Fed](), dict[int, _Fed]()
+        most, befores, lasts, left = PROMPT, dict[int, _Fed](), dict[int, _Fed](), dict[int, _Fed]()
         for sequence, fed in some.items():
             end = min(most, fed.num_before)
             most -= end
@@ -183,7 +201,7 @@ class Room:
             (lasts if end == fed.num_before else left)[sequence] = fed.part(end)
         tokens = _joined([fed.tokens for fed in (*befores.values(), *lasts.values())])
         arrays = tokens.ids, tokens.positions, tokens.sequences, tokens.rows
-        prompts = [fed for fed in some.values() if fed.num_before]
+        prompts = [fed for fed in some.values() if fed.num_before and fed.cancel is not None]
         reply = self.process.ask("feed", *arrays, cancel=_Any(prompts) if prompts else None)
         for sequence, fed in befores.items():
             self.prompts[sequence] = np.concatenate([self.prompts[sequence], fed.tokens.ids])
@@ -193,16 +211,20 @@ class Room:
 
     def _after_shared(self, sequence: int, fed: _Fed) -> _Fed:
         """What is left to run of a prompt, once it has begun as that of another sequence, if it is to begin."""
-        if not self.shares or len(self.prompts[sequence]):
+        if len(self.prompts[sequence]):
             return fed
         prompt = fed.tokens.ids[: fed.num_before]
         lengths = {other: _common_length(prompt, ids) for other, ids in self.prompts.copy().items()}
         source = max(lengths, key=lengths.__getitem__)
-        if not lengths[source]:
+        length = lengths[source]
+        if not length or not self._copied(source, sequence, length):
             return fed
-        self.process.ask("copy", source=source, target=sequence, length=lengths[source])
-        self.prompts[sequence] = prompt[: lengths[source]]
-        return fed.part(lengths[source])
+        self.prompts[sequence] = prompt[:length]
+        return fed.part(length)
+
+    def _copied(self, source: int, target: int, length: int) -> bool:
+        reply = self.process.ask("copy_whole", source=source, target=target, length=length)
+        return bool(reply.header["is_whole"])
 
 
 def _common_length(one: np.ndarray, other: np.ndarray) -> int:

@@ -154,8 +154,8 @@ def generate(
     tail = len(prefix) + 1
     budget = Budget(tokens=_longest(prompts, limits) * len(prompts), cancel=limits.cancel)
     sequences = [(*prompt.ids, *prefix) for prompt in prompts]
-    session, ids = _begun(decoder, prompts, sequences, tail=tail, wanted=wanted, budget=budget)
     drawn = [None if one is None else _noted(one, first=not prefix) for one in sampling]
+    session, ids = _begun(decoder, prompts, sequences, tail=tail, wanted=wanted, budget=budget)
     with closing(session):
         logits = session.feed(ids, tail=tail)
         return _decoded(
@@ -187,9 +187,9 @@ def sample(
     They are answers `first` to `first + k - 1`.
     """
     budget = Budget(tokens=_longest(prompts, limits) * len(prompts) * k, cancel=limits.cancel)
-    session, ids = _begun(decoder, prompts, [prompt.ids for prompt in prompts], tail=1, wanted=wanted, budget=budget)
     repeated = [prompt for prompt in prompts for _ in range(k)]
     drawn = [_noted(one, first=first + row == 0) for one in sampling for row in range(k)]
+    session, ids = _begun(decoder, prompts, [prompt.ids for prompt in prompts], tail=1, wanted=wanted, budget=budget)
     with closing(session):
         logits = session.feed(ids, tail=1)
         session.repeat(k)

@@ -45,6 +45,14 @@ def ask(server, name, tokens):
     return server.post({"model": name, "prompt": PROMPT, "max_tokens": tokens}, kind="text")
 
 
+def no_thread(**_):
+    message = "can't start new thread"
+    raise RuntimeError(message)
+
+
+NO_THREADS = SimpleNamespace(Thread=no_thread)
+
+
 def length(response):
     return response.json()["usage"]["completion_tokens"]
 
@@ -110,6 +118,20 @@ def test_others_may_join_after_a_fault_unless_they_would_fail_with_it(fault, goe
     lm = SimpleNamespace(generate_batch=fails, most_together=0)
     assert Worker(lm, Limits())._answer(lm, [Job(wanted=wanted, tell=told.append)]) is goes_on
     assert [type(one.error) for one in told] == [fault]
+
+
+def test_where_no_thread_can_be_started_its_client_is_told_and_the_others_go_on(serving, llama, held, monkeypatch):
+    reached, until = held
+    server = serving(lm=llama, limits=Limits(batch=2, tokens=64))
+    with ThreadPoolExecutor(1) as pool:
+        long = pool.submit(ask, server, llama.name, LONG)
+        assert reached.wait(30)
+        with monkeypatch.context() as patched:
+            patched.setattr("serve.worker.threading", NO_THREADS)
+            assert ask(server, llama.name, SHORT).status_code == 500
+        assert length(ask(server, llama.name, SHORT)) == SHORT
+        until.set()
+        assert length(long.result(30)) == LONG
 
 
 def test_where_the_process_ends_its_clients_are_told_and_the_next_is_answered(serving, llama, held):

@@ -57,8 +57,8 @@ class LlamaPrefixes:
 class LlamaEngine:
     """A file, and the process that runs it, which is started again where it has ended.
 
-    `full_window` keeps keys that no sliding window reaches any more, and `half_cache` holds keys and values in float16,
-    as llama.cpp does by default.
+    `full_window` gives layers with a sliding window as much room as the others, and `half_cache` holds keys and values
+    in float16, as llama.cpp does by default.
     """
 
     path: Path
@@ -139,10 +139,14 @@ class LlamaEngine:
     @contextmanager
     def together(self, tokens: int) -> Iterator[None]:
         """See `rauq.model.engines.engine.Engine`."""
-        self._room = Room(self.process(), tokens, MOST_SEQUENCES, shares=self.full_window)
+        if self._room is not None:
+            message = "Got `together` within `together`; begin all answers in the outer one."
+            raise InvalidInput(message)
+        self._room = room = Room(self.process(), tokens, MOST_SEQUENCES)
         try:
             yield
         finally:
+            room.close()
             self._room = None
 
     def check(self, ids: Sequence[int] | None, *, generate: Callable[..., Trace], vocab_size: int) -> Check:

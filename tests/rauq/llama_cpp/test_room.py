@@ -1,6 +1,7 @@
 """Answers that share the cache of one process: what they feed is one batch, and none waits for a slow one."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -73,7 +74,7 @@ def test_one_that_is_slow_holds_up_nobody(lm):
 
 
 def test_a_long_prompt_lets_others_go_on(lm, batches, monkeypatch):
-    monkeypatch.setattr(room, "_PROMPT", 32)
+    monkeypatch.setattr(room, "PROMPT", 32)
     monkeypatch.setattr(room, "_PATIENCE", 20)
     reached, started = threading.Event(), threading.Event()
     with lm.together(400) as joined, ThreadPoolExecutor(2) as pool:
@@ -111,11 +112,85 @@ def test_a_prompt_begins_as_another_does_even_where_that_one_has_left(lm, batche
         np.testing.assert_allclose(given.attention, expected.attention, atol=5e-3)
 
 
-def test_where_a_window_has_dropped_the_first_keys_every_prompt_is_run(lm, batches, monkeypatch):
-    monkeypatch.setattr(lm.engine, "full_window", False)
+def test_a_beginning_whose_keys_a_window_has_dropped_is_run_again(tmp_path, monkeypatch):
+    """A later prompt has the cells of the first keys of the one that began alike, which its window reaches no more."""
+    monkeypatch.setattr(room, "_PATIENCE", 0.001)
+    save_gguf(file := tmp_path / "gemma3.gguf", "gemma3", entries=MERGED)
+    lm = load_model(file, engine="llama.cpp", kind="base")
+    alone = lm.generate(PROMPT, **OPTIONS)
+    before, like, after = [20] * 100, [*PROMPT], [21] * 200
+    until = [threading.Event() for _ in range(2)]
+    with lm.together(600) as joined, ThreadPoolExecutor(2) as pool:
+        answers = []
+        for prompt, at, its_end in ((before, 1, until[0]), (like, 50, until[1])):
+            on_token = held(at, reached=(reached := threading.Event()), until=its_end)
+            answers.append(pool.submit(joined.generate, prompt, on_token=on_token, stop=(), max_new_tokens=at + 2))
+            assert reached.wait(30)
+        until[0].set()
+        answers[0].result(30)  # its cells come before those of the other, and are free now
+        joined.generate(after, **OPTIONS)
+        again = joined.generate(PROMPT, **OPTIONS)
+        until[1].set()
+        answers[1].result(30)
+    assert again.answer_ids.tolist() == alone.answer_ids.tolist()
+    np.testing.assert_allclose(again.logprobs, alone.logprobs, atol=5e-3)
+    np.testing.assert_allclose(again.attention, alone.attention, atol=5e-3)
+
+
+def test_answers_run_together_also_where_a_step_takes_longer_than_the_patience(lm, monkeypatch):
+    process, sizes = lm.engine.process(), []
+    ask = process.ask
+
+    def slow(do, *arrays, **options):
+        if do == "feed":
+            sizes.append(len(arrays[0]))
+            time.sleep(3 * room._PATIENCE)  # a model that is so slow
+        return ask(do, *arrays, **options)
+
+    monkeypatch.setattr(room, "_PATIENCE", 0.02)
+    monkeypatch.setattr(process, "ask", slow)
     with lm.together(200) as joined, ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda _: joined.generate(PROMPT, **OPTIONS), range(2)))
-    assert sum(batches) == 2 * (len(PROMPT) + LENGTH - 1)
+        first = pool.submit(joined.generate, PROMPT, **OPTIONS)
+        wait_until(lambda: len(sizes) == 3)  # in the middle of its step
+        second = pool.submit(joined.generate, [20, *PROMPT], **OPTIONS)
+        first.result(30), second.result(30)
+    assert sizes[4 : LENGTH - 3] == [2] * (LENGTH - 7)
+
+
+def test_a_prompt_that_has_begun_is_run_before_one_that_came_later(lm, monkeypatch):
+    monkeypatch.setattr(room, "PROMPT", 32)
+    process, fed = lm.engine.process(), []
+    ask = process.ask
+
+    def noted(do, *arrays, **options):
+        if do == "feed":
+            fed.append(np.bincount(arrays[2][~arrays[3]], minlength=2).tolist())  # sequences of what is no row
+            if len(fed) == 1:
+                wait_until(lambda: len(lm.engine._room.waiting) == 1)
+        return ask(do, *arrays, **options)
+
+    monkeypatch.setattr(process, "ask", noted)
+    with lm.together(400) as joined, ThreadPoolExecutor(2) as pool:
+        first = pool.submit(joined.generate, [20 + place for place in range(80)], **OPTIONS)
+        wait_until(lambda: fed)
+        second = pool.submit(joined.generate, [120 + place for place in range(80)], **OPTIONS)
+        first.result(30), second.result(30)
+    assert [one for one in fed if one != [0, 0]] == [[32, 0], [32, 0], [15, 17], [0, 32], [0, 30]]
+
+
+def test_nothing_runs_once_the_body_was_left(lm):
+    reached, until = threading.Event(), threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        with lm.together(200) as joined:
+            with pytest.raises(InvalidInput, match="within `together`"), joined.together(200):
+                pass
+            on_token = held(2, until=until, reached=reached)
+            late = pool.submit(joined.generate, PROMPT, on_token=on_token, **OPTIONS)
+            assert reached.wait(30)
+        until.set()
+        with pytest.raises(InvalidInput, match="have ended"):
+            late.result(30)
+    assert len(lm.generate(PROMPT, **OPTIONS).answer_ids) == LENGTH
 
 
 @pytest.fixture
@@ -214,7 +289,7 @@ def test_where_the_thread_that_runs_a_batch_is_interrupted_the_others_are_told(l
 
 
 def test_a_prompt_that_is_cancelled_leaves_the_others(lm, monkeypatch):
-    monkeypatch.setattr(room, "_PROMPT", 32)
+    monkeypatch.setattr(room, "PROMPT", 32)
     with lm.together(400) as joined, ThreadPoolExecutor(2) as pool:
         other = pool.submit(joined.generate, PROMPT, **OPTIONS)
         cancelled = threading.Event()
@@ -285,7 +360,7 @@ def test_what_takes_more_than_one_place_is_refused(lm):
             on_token = held(1, until=until, reached=reached)
             first = pool.submit(joined.generate, PROMPT, offsets=2, on_token=on_token, **OPTIONS)
             assert reached.wait(30)
-            with pytest.raises(InvalidInput, match="needs 3 keys back, as number 2"):
+            with pytest.raises(InvalidInput, match="needs 3 keys back; those that run need 2"):
                 joined.generate(PROMPT, offsets=3, **OPTIONS)
             until.set()
             first.result(30)
