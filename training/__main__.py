@@ -100,6 +100,13 @@ def make_run(_seed: int) -> None:
     _say(f"run: {run.make_bundled(BUILD / 'run')}")
 
 
+def add(_seed: int) -> None:
+    """Compute the methods on the answers of the bundled run that are newer than it."""
+    from training import run
+
+    _say(f"add: {', '.join(run.add_to_bundled()) or 'none is newer'}")
+
+
 def judge(_seed: int) -> None:
     """Judge the answers of the bundled run again, after a change of the rule."""
     from training import run
@@ -132,6 +139,7 @@ _STEPS: dict[str, Callable[[int], None]] = {
     "idf": make_idf,
     "atlas_run": make_atlas_run,
     "run": make_run,
+    "add": add,
     "judge": judge,
     "written": make_written,
     "record": make_recordings,

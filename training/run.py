@@ -17,6 +17,7 @@ from analysis.datasets.example import DataSet
 from analysis.datasets.names import WRITTEN, load
 from analysis.quality.judgement import Judgement
 from analysis.quality.measures import load_judge
+from analysis.runs.answering import add_methods
 from analysis.runs.create import prepare, request_for
 from analysis.runs.files.arrays import with_checksums
 from analysis.runs.files.tables import SCHEMA
@@ -28,6 +29,7 @@ from analysis.runs.reference import reference_scores
 from analysis.runs.traces import tokens
 from analysis.runs.work import work
 from rauq.errors import InvalidInput
+from rauq.model.loading import load_model
 from rauq.recorded import scores
 from rauq.recorded.scores import write_scores
 from rauq.trace.parts import tokens_in
@@ -51,6 +53,15 @@ def make_bundled(build: Path) -> Path:
             shutil.copyfile(path, target / path.name)
     write_scores(reference_scores(open_run(target)))
     return target
+
+
+def add_to_bundled() -> tuple[str, ...]:
+    """Compute the methods that the bundled run lacks, for which its model reads the answers again; their ids."""
+    run, lm = open_run(bundled_folder()), load_model("smollm2", device="cpu")
+    data = DataSet(name="facts", examples=run.examples)
+    lacking = tuple(method for method in without_download("smollm2", data) if method not in run.methods)
+    add_methods(run.folder, lacking, lm=lm)
+    return lacking
 
 
 def judge_bundled() -> int:

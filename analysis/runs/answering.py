@@ -15,6 +15,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -35,7 +36,7 @@ from analysis.runs.opened import Run, open_run
 from analysis.runs.own import NOTHING_OWN, DetectorFile, Own, check_unseen, load_detectors, within
 from analysis.runs.timings import Timing, add_timings
 from analysis.runs.traces import traces_of
-from rauq.errors import InvalidInput, RunError
+from rauq.errors import Failure, InvalidInput, RunError
 from rauq.methods.evaluate import evaluate
 from rauq.methods.method import Method, Need, Uncertainty, needs_met
 from rauq.methods.pair_scorers.judges import CachedJudge, Judges
@@ -45,7 +46,6 @@ from rauq.trace.trace import NUM_BANDS, Extra, Trace
 
 if TYPE_CHECKING:
     from rauq.arguments import Cancel
-    from rauq.errors import Failure
     from rauq.model.language_model import LanguageModel
     from rauq.model.served import ServedModel
 
@@ -313,7 +313,7 @@ def _fact(trace: Trace, judgement: Judgement) -> np.ndarray:
     return fact
 
 
-def _run(evaluation: Evaluation, examples: Sequence[Example], cancel: "Cancel") -> "list[Trace | Failure]":
+def _run(evaluation: Evaluation, examples: Sequence[Example], cancel: "Cancel") -> list[Trace | Failure]:
     """One batch, of examples that all have an answer or all have none."""
     lm, request = evaluation.lm, evaluation.request
     how: dict[str, Any] = {"chat": request.chat, "extras": evaluation.extras, "idf": evaluation.judges.idf}
@@ -340,11 +340,17 @@ _NO_JUDGES = Judges()
 
 
 def add_methods(
-    folder: Path, methods: Sequence[str], *, judges: Judges = _NO_JUDGES, detectors: Sequence[DetectorFile] = ()
+    folder: Path,
+    methods: Sequence[str],
+    *,
+    judges: Judges = _NO_JUDGES,
+    detectors: Sequence[DetectorFile] = (),
+    lm: "LanguageModel | None" = None,
 ) -> Run:
     """Compute methods on the answers of a finished run, and return the run with their columns.
 
-    All of them are there afterwards, or none. `detectors` are the files of supervised ones.
+    All of them are there afterwards, or none. `detectors` are the files of supervised ones. `lm`: the model of the run,
+    which reads its answers again; None: the methods have what the run kept.
 
     Raises:
         InvalidInput: an unknown method, one that the run has, or one that needs samples, extras or judges that the run
@@ -356,14 +362,15 @@ def add_methods(
         check_unseen(detectors, run.questions)
         judges = replace(judges, detectors=load_detectors(detectors))
         _check_finished(run)
-        _check_possible(run, methods, judges)
-        found = {method: _computed(run, method, judges) for method in methods}
+        _check_possible(run, methods, judges, lm)
+        found = {method: _computed(run, method, judges, lm) for method in methods}
         for method, column in found.items():
             _write(run, method, column.uncertainties)
         added = tuple(dict.fromkeys((*run.manifest.added_methods, *methods)))
         used = tuple({file.method: file for file in (*run.manifest.added_detectors, *detectors)}.values())
         write_manifest(folder, replace(run.manifest, added_methods=added, added_detectors=used))
-        add_timings(folder, None, [column.timing for column in found.values()])
+        if lm is None:  # else most of the time went into reading
+            add_timings(folder, None, [column.timing for column in found.values()])
     return open_run(folder)
 
 
@@ -386,25 +393,29 @@ def _check_finished(run: Run) -> None:
         raise RunError(message)
 
 
-def _check_possible(run: Run, methods: Sequence[str], judges: Judges) -> None:
+def _check_possible(run: Run, methods: Sequence[str], judges: Judges, lm: "LanguageModel | None") -> None:
+    answerer = run.answerer
+    if lm is not None and (lm.name, lm.revision, lm.kind) != (answerer.name, answerer.revision, answerer.kind):
+        message = f"{run.folder.name} was answered by {answerer.name}, and other weights were given: {lm}."
+        raise InvalidInput(message)
     if own := [method for method in methods if ":" in method]:
         message = f"A method of your own, such as {own[0]}, is not added later. Score the data set again with it."
         raise InvalidInput(message)
     check_methods(methods, [detector.method for detector in judges.detectors])
     for method in methods:
-        if reason := _obstacle(run, method, judges):
+        if reason := _obstacle(run, method, judges, is_read=lm is not None):
             message = f"{METHODS[method].name} cannot be added to {run.folder.name}: {reason}"
             raise InvalidInput(message)
 
 
-def _obstacle(run: Run, method: str, judges: Judges) -> str:
+def _obstacle(run: Run, method: str, judges: Judges, *, is_read: bool) -> str:
     """Why a method cannot be computed on what the run stored, and what to do; empty if it can."""
     row, keep = METHODS[method], run.manifest.request.keep
     if method in run.methods:
         return "the run has it already."
     if "samples" in row.needs:
         return "it compares samples, which runs do not store. Score the data set again with this method."
-    if missing := [extra for extra in row.extras if extra not in keep]:
+    if not is_read and (missing := [extra for extra in row.extras if extra not in keep]):
         names = ",".join(missing)
         return f"it needs {names}, which the run did not keep. Score the data set again with --keep {names}."
     given: set[Need] = {*needs_met(judges, samples=False), "facts", "written"}
@@ -415,7 +426,7 @@ def _obstacle(run: Run, method: str, judges: Judges) -> str:
     return ""
 
 
-def _computed(run: Run, method: str, judges: Judges) -> _Column:
+def _computed(run: Run, method: str, judges: Judges, lm: "LanguageModel | None") -> _Column:
     """Apply a method to each answer.
 
     Raises:
@@ -425,13 +436,29 @@ def _computed(run: Run, method: str, judges: Judges) -> _Column:
     examples = [run.examples[number] for number in run.answers["number"]]
     found = [
         uncertainty_of(METHODS[method], trace, (), judges_for(judges, example), example.question)
-        for trace, example in zip(traces_of(run), examples, strict=True)
+        for trace, example in zip(_traces(run, method, judges, lm), examples, strict=True)
     ]
     if all(uncertainty.reason for uncertainty in found):
         message = f"{METHODS[method].name} is undefined for every answer of {run.folder.name}: {found[0].reason}"
         raise InvalidInput(message)
     seconds = time.perf_counter() - begun
     return _Column(found, Timing(stage="method", examples=len(found), seconds=seconds, method=method))
+
+
+def _traces(run: Run, method: str, judges: Judges, lm: "LanguageModel | None") -> Iterator[Trace]:
+    """The answers as the run kept them, or as the model reads them again, with what the method needs."""
+    kept = traces_of(run)
+    if lm is None:
+        yield from kept
+        return
+    request, extras = run.manifest.request, METHODS[method].extras
+    while some := list(islice(kept, request.batch_size)):
+        pairs = [(one.prompt, one.answer_ids.tolist()) for one in some]
+        read = lm.read_batch(pairs, batch_size=len(pairs), chat=request.chat, extras=extras, idf=judges.idf)
+        for before, now in zip(some, read, strict=True):
+            if isinstance(now, Failure):
+                raise now.error
+            yield replace(now, stop_reason=before.stop_reason)
 
 
 def _write(run: Run, method: str, found: Sequence[Uncertainty]) -> None:

@@ -20,6 +20,7 @@ from analysis.runs.work import work
 from rauq.errors import InvalidInput, RunError
 from rauq.methods.method import Uncertainty
 from rauq.methods.pair_scorers.judges import Judges
+from tests.analysis.runs.test_evaluating import LOAD_ONCE
 
 EXACT_LATER = ("perplexity", "mean_token_entropy")
 
@@ -92,6 +93,22 @@ def test_what_the_run_did_not_keep_is_refused_and_nothing_is_written(methods, sa
     with pytest.raises(InvalidInput, match=said):
         add_methods(folder, [*methods, *(["mean_token_entropy"] if methods else [])])
     assert contents(folder) == before
+
+
+def test_the_model_reads_the_answers_again_for_what_was_not_kept(folder, run, request_tiny):
+    methods = ("head_entropy", "lookback_ratio", "attention_score")
+    added = add_methods(folder, methods, lm=LOAD_ONCE(request_tiny))
+    assert added.methods == ("rauq", "msp", *methods)
+    np.testing.assert_allclose(added.uncertainty("attention_score"), run.uncertainty("attention_score"), rtol=1e-4)
+    assert (added.reasons[["head_entropy", "lookback_ratio"]] == "").all(axis=None)
+    assert {cost.method for cost in costs(added) if cost.seconds > 0} == {"rauq", "msp"}
+
+
+def test_another_model_does_not_read_the_answers(folder, request_tiny):
+    lm = replace(LOAD_ONCE(request_tiny), revision="another")
+    with pytest.raises(InvalidInput, match="and other weights were given"):
+        add_methods(folder, ["head_entropy"], lm=lm)
+    assert open_run(folder).methods == ("rauq", "msp")
 
 
 def test_a_judge_that_is_given_is_asked(folder):

@@ -28,7 +28,7 @@ export function describe({ part, data, act }, another) {
     part(name).min = Math.min(...allowed);
     part(name).max = Math.max(...allowed);
   }
-  for (const { name, captionOf } of ALONG) explain(part(`${name}-caption`), captionOf(data), data.words);
+  for (const { name, caption } of ALONG) explain(part(`${name}-caption`), caption(data), data.words);
   explain(part("token-caption"), data.captions.token, data.words);
   for (const node of part("panels").querySelectorAll("[data-explain]")) explain(node, node.textContent, data.words);
   part("modes").querySelector("[data-mode=attention]").textContent = data.weightName;
@@ -111,9 +111,9 @@ export function paint(stage) {
     drawn.layerHead = drawLayerHead(part("layer-head"), data, view, colours);
     if (data.attention) drawn.tokenHead = drawTokenHead(part("token-head"), data, view, colours);
   }
-  for (const { name, draw, spokenOf } of ALONG) {
+  for (const { name, draw, spoken } of ALONG) {
     drawn[name] = draw(part(name), data, view, colours);
-    nameCanvas(part(name), spokenOf(data));
+    nameCanvas(part(name), spoken(data));
   }
   paintTracks(stage, colours);
   nameCanvas(part("layer-head"), `Previous-token ${data.weightName}, layer by head, ${part("map-sub").textContent}. Shown: layer ${view.layer}, head ${view.head}.`);

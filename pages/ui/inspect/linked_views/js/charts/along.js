@@ -1,7 +1,7 @@
 // The charts along the answer that stand beside the maps, each in a panel of its own: one row each.
 //
 // `draw` takes a canvas with data, view and colours, and returns the axis by which the pointer finds its token.
-// `captionOf` gives the text below the canvas, and `spokenOf` what is read out in place of the picture.
+// `caption` gives the text below the canvas, and `spoken` what is read out in place of the picture.
 
 import { make } from "../../../../shared/js/dom.js";
 import { drawConfidence } from "./all_layers.js";
@@ -11,8 +11,8 @@ export const ALONG = [
     name: "confidence",
     title: "Confidence in every layer used by RAUQ",
     draw: drawConfidence,
-    captionOf: (data) => data.captions.confidence,
-    spokenOf: (data) => `Confidence along the answer in every layer used by RAUQ. ${data.headline}`,
+    caption: (data) => data.captions.confidence,
+    spoken: (data) => `Confidence along the answer in every layer used by RAUQ. ${data.headline}`,
   },
 ];
 
