@@ -58,7 +58,7 @@ def make_bundled(build: Path) -> Path:
 def add_to_bundled() -> tuple[str, ...]:
     """Compute the methods that the bundled run lacks, for which its model reads the answers again; their ids."""
     run, lm = open_run(bundled_folder()), load_model("smollm2", device="cpu")
-    data = DataSet(name="facts", examples=run.examples)
+    data = DataSet(name="facts", examples=tuple(run.examples))
     lacking = tuple(method for method in without_download("smollm2", data) if method not in run.methods)
     add_methods(run.folder, lacking, lm=lm)
     return lacking
