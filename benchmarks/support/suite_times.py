@@ -37,8 +37,16 @@ def cpu_seconds(process: int) -> float:
     """CPU seconds of a process, of its living descendants, and of those that they have waited for."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        lists = [path.read_text(encoding="utf-8") for path in Path(f"/proc/{process}/task").glob("*/children")]
+        threads = list(Path(f"/proc/{process}/task").iterdir())
     except (FileNotFoundError, ProcessLookupError):  # it has ended since it was listed
         return 0.0
     own = sum(map(int, fields[11:15])) / _TICK
-    return own + sum(cpu_seconds(int(child)) for children in lists for child in children.split())
+    return own + sum(cpu_seconds(child) for thread in threads for child in _children(thread))
+
+
+def _children(thread: Path) -> list[int]:
+    """The processes that a thread has started; none where it has ended since it was listed."""
+    try:
+        return [int(child) for child in (thread / "children").read_text(encoding="utf-8").split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
