@@ -30,7 +30,7 @@ _LAST_SECONDS = 5.0  # seconds in which a process that was asked to end has to
 
 @dataclass(eq=False)
 class Process:
-    """A running child. It answers one request at a time, of whoever holds the model or runs a batch of its room."""
+    """A running child. It answers one request at a time; the caller holds the model, or runs a batch of its room."""
 
     running: subprocess.Popen[bytes]
     written: deque[str]

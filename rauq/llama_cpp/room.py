@@ -86,7 +86,7 @@ class Room:
         """
         with self.moved:
             self._check_open()
-            self.moved.wait_for(lambda: not self.left)  # the cells of those are counted on
+            self.moved.wait_for(lambda: not self.left)  # their cells may be needed for this one
             if not self.prompts:
                 self.process.ask("begin", cells=self.tokens, offsets=offsets)
                 self.offsets = offsets
@@ -110,7 +110,7 @@ class Room:
                 self._free()
 
     def close(self) -> None:
-        """Run nothing any more: what is fed from now on is refused. Returns after the batch that runs."""
+        """Refuse what is fed from now on; returns once no batch runs."""
         with self.moved:
             self.is_closed = True
             self.moved.notify_all()
