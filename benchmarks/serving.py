@@ -151,7 +151,7 @@ def record_of(found: dict[Way, list[Pair]]) -> Record:
     return measured(
         "serve",
         title="Serving to clients of OpenAI's API",
-        about=f"smollm2 behind `rauq serve` and in the library alone, in turn: {REQUESTS} streamed answers of "
+        about=f"smollm2 behind rauq serve and in the library alone, in turn: {REQUESTS} streamed answers of "
         f"{NEW_TOKENS} tokens to each client, medians of {ROUNDS} rounds on {os.environ['OMP_NUM_THREADS']} thread of "
         "torch, the threads of llama.cpp as it takes them.",
         columns=COLUMNS,

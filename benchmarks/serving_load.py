@@ -209,7 +209,7 @@ def record_of(loads: Mapping[str, Load]) -> Record:
     return measured(
         "serve_load",
         title="Serving beside hostile clients",
-        about=f"For {MINUTES} minutes, {HONEST} clients ask {MODEL} behind `rauq serve` short questions of up to "
+        about=f"For {MINUTES} minutes, {HONEST} clients ask {MODEL} behind rauq serve short questions of up to "
         f"{TOKENS} tokens, one after another, while {HOSTILE} others hang up at any point, send bodies that are no "
         "requests, half of a request, or fields that are refused. Memory is that of all processes of the server.",
         columns=COLUMNS,
