@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from threading import Condition
 
 import numpy as np
@@ -27,20 +28,19 @@ class _Fed:
 
     tokens: Tokens
     cancel: Cancel | None
-
-    @property
-    def num_before(self) -> int:
-        """The tokens before the rows, which are the last ones."""
-        return int(len(self.tokens.rows) - self.tokens.rows.sum())
+    num_before: int  # tokens before the rows, which are the last ones
 
     @property
     def is_unwanted(self) -> bool:
         """Whether it is a prompt that was cancelled."""
         return self.cancel is not None and self.num_before > 0 and self.cancel.is_set()
 
-    def part(self, start: int, end: int | None = None) -> "_Fed":
-        """Some of the tokens."""
-        return _Fed(_joined([self.tokens], slice(start, end)), self.cancel)
+    def split(self, end: int) -> tuple[Tokens, "_Fed"]:
+        """The tokens before one, which are no rows, and what is left."""
+        tokens = self.tokens
+        columns = tokens.ids, tokens.positions, tokens.sequences, tokens.rows
+        left = _Fed(Tokens(*(column[end:] for column in columns)), self.cancel, self.num_before - end)
+        return Tokens(*(column[:end] for column in columns)), left
 
 
 class _Any:
@@ -124,8 +124,9 @@ class Room:
             RauqError: as `Process.ask`; every sequence of a batch has it.
         """
         sequence = int(tokens.sequences[0])
+        num_before = int(len(tokens.rows) - tokens.rows.sum())
         with self.moved:
-            self.waiting[sequence] = _Fed(tokens, cancel)
+            self.waiting[sequence] = _Fed(tokens, cancel, num_before)
         while some := self._taken(sequence):
             self._run(some)
         reply = self.replies.pop(sequence)
@@ -193,25 +194,20 @@ class Room:
 
     def _replies(self, some: dict[int, _Fed]) -> tuple[dict[int, Reply], dict[int, _Fed]]:
         """The replies to those that are complete with the next batch, and what is left of the others."""
-        most, befores, lasts, left = PROMPT, dict[int, _Fed](), dict[int, _Fed](), dict[int, _Fed]()
-        for sequence, fed in some.items():
-            end = min(most, fed.num_before)
-            most -= end
-            befores[sequence] = fed.part(0, end)
-            (lasts if end == fed.num_before else left)[sequence] = fed.part(end)
-        tokens = _joined([fed.tokens for fed in (*befores.values(), *lasts.values())])
+        befores, lasts, left = _of_next_batch(some)
+        tokens = _joined([*befores.values(), *lasts.values()])
         arrays = tokens.ids, tokens.positions, tokens.sequences, tokens.rows
         prompts = [fed for fed in some.values() if fed.num_before and fed.cancel is not None]
         reply = self.process.ask("feed", *arrays, cancel=_Any(prompts) if prompts else None)
-        for sequence, fed in befores.items():
-            self.prompts[sequence] = np.concatenate([self.prompts[sequence], fed.tokens.ids])
-        ends = np.cumsum([0, *(len(fed.tokens.ids) for fed in lasts.values())])
-        rows = zip(lasts, ends[:-1], ends[1:], strict=True)
-        return {sequence: _rows(reply, slice(start, end)) for sequence, start, end in rows}, left
+        for sequence, before in befores.items():
+            self.prompts[sequence] = np.concatenate([self.prompts[sequence], before.ids])
+        ends = accumulate((len(one.ids) for one in lasts.values()), initial=0)
+        rows = zip(lasts, pairwise(ends), strict=True)
+        return {sequence: _rows(reply, slice(start, end)) for sequence, (start, end) in rows}, left
 
     def _after_shared(self, sequence: int, fed: _Fed) -> _Fed:
         """What is left to run of a prompt, once it has begun as that of another sequence, if it is to begin."""
-        if len(self.prompts[sequence]):
+        if not fed.num_before or len(self.prompts[sequence]):
             return fed
         prompt = fed.tokens.ids[: fed.num_before]
         lengths = {other: _common_length(prompt, ids) for other, ids in self.prompts.copy().items()}
@@ -220,11 +216,26 @@ class Room:
         if not length or not self._copied(source, sequence, length):
             return fed
         self.prompts[sequence] = prompt[:length]
-        return fed.part(length)
+        return fed.split(length)[1]
 
     def _copied(self, source: int, target: int, length: int) -> bool:
         reply = self.process.ask("copy_whole", source=source, target=target, length=length)
         return bool(reply.header["is_whole"])
+
+
+def _of_next_batch(some: dict[int, _Fed]) -> tuple[dict[int, Tokens], dict[int, Tokens], dict[int, _Fed]]:
+    """What comes before rows, and the rows, of as much as a batch takes; what is left of the others."""
+    most, befores, lasts, left = PROMPT, dict[int, Tokens](), dict[int, Tokens](), dict[int, _Fed]()
+    for sequence, fed in some.items():
+        rest = fed
+        if end := min(most, fed.num_before):
+            befores[sequence], rest = fed.split(end)
+            most -= end
+        if rest.num_before:
+            left[sequence] = rest
+        else:
+            lasts[sequence] = rest.tokens
+    return befores, lasts, left
 
 
 def _common_length(one: np.ndarray, other: np.ndarray) -> int:
@@ -233,12 +244,13 @@ def _common_length(one: np.ndarray, other: np.ndarray) -> int:
     return int(different[0]) if len(different) else length
 
 
-def _joined(tokens: Sequence[Tokens], part: slice = slice(None)) -> Tokens:
+def _joined(tokens: Sequence[Tokens]) -> Tokens:
     columns = zip(*((one.ids, one.positions, one.sequences, one.rows) for one in tokens), strict=True)
-    return Tokens(*(np.concatenate(column)[part] for column in columns))
+    return Tokens(*map(np.concatenate, columns))
 
 
 def _rows(reply: Message, rows: slice) -> Message:
-    """What a batch gave, cut down to some of its rows."""
+    """What a batch gave, cut down to some of its rows; a view where each row is in one piece, as of logits."""
     arrays = zip(reply.arrays, _ROW_AXES, strict=True)
-    return Message(reply.header, [array[(slice(None),) * axis + (rows,)].copy() for array, axis in arrays])
+    cut = [array[(slice(None),) * axis + (rows,)] for array, axis in arrays]
+    return Message(reply.header, list(map(np.ascontiguousarray, cut)))
