@@ -1,10 +1,14 @@
-"""Attention recomputed from the blocks of a key cache: weights on the keys just behind a query, and the output."""
+"""Attention recomputed from the blocks of a key cache: weights on the keys just behind a query, and the output.
+
+The logarithm of the softmax's sum over all keys is computed here, or a kernel's own is used.
+"""
 
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+_MOST_OF_ROUNDED = 1.01  # a weight is at most 1
 LAYOUTS = ("rows", "columns")
 """How a kernel stores the keys, or the values, of a block: (B, D), or (D, B)."""
 
@@ -50,6 +54,36 @@ def weights(query: Tensor, blocks: Tensor, lengths: Tensor, *, layout: str, soft
     return found.masked_fill((wanted < 0)[:, :, None], torch.nan)
 
 
+def weights_near(
+    query: Tensor, cache: Tensor, lengths: Tensor, *, blocks: Tensor, totals: Tensor, softmax: Softmax, offsets: int
+) -> Tensor:
+    """As `weights`, from the logarithms `totals` (S, R, H) of the sums: only the keys just behind a query are read.
+
+    `cache` (blocks, G, B, D) has one key in each row; `blocks` (S, U): the numbers of each sequence's blocks. Weights
+    that cannot be, since a total is too small or not finite, are nan.
+    """
+    size = cache.shape[2]
+    back = torch.arange(offsets, device=cache.device)
+    wanted = lengths[..., None] - 1 - back  # (S, R, K)
+    near = wanted.clamp(min=0)
+    used = blocks.gather(1, (near // size).flatten(1)).view(near.shape)
+    keys = cache[used, :, near % size].float()  # (S, R, K, G, D)
+    groups, width = keys.shape[3:]
+    grouped = query.float().view(*query.shape[:2], groups, -1, width)
+    scores = _capped(torch.einsum("srghd,srkgd->srghk", grouped, keys).flatten(2, 3) * softmax.scale, softmax)
+    found = (scores - totals[..., None]).exp()  # (S, R, H, K)
+    if softmax.window:
+        found = found.masked_fill(back >= softmax.window, 0.0)
+    cannot_be = (found > _MOST_OF_ROUNDED) | ~totals.isfinite()[..., None]
+    return found.masked_fill((wanted < 0)[:, :, None] | cannot_be, torch.nan)
+
+
+def total(query: Tensor, keys: Tensor, length: int, *, layout: str, softmax: Softmax) -> Tensor:
+    """The logarithm (H,) of the softmax's sum for a query (H, D) that sees so many keys in blocks (U, G, B, D)."""
+    lengths = torch.tensor([[length]], device=query.device)
+    return _logits(query[None, None], keys[None], lengths, layout, softmax)[1][0, 0, :, 0]
+
+
 def output(query: Tensor, keys: Tensor, values: Tensor, *, layout: str, softmax: Softmax) -> Tensor:
     """A layer's output (H, D) for a query (H, D) that sees values (G, T, D), from blocks of keys (U, G, B, D)."""
     groups, length, _ = values.shape
@@ -68,9 +102,7 @@ def in_order(blocks: Tensor, layout: str) -> Tensor:
 
 def _logits(query: Tensor, blocks: Tensor, lengths: Tensor, layout: str, softmax: Softmax) -> tuple[Tensor, Tensor]:
     """The logits (S, R, H, T) of the softmax over all keys, and the logarithm (S, R, H, 1) of its sum."""
-    scores = _scores(query, blocks, layout) * softmax.scale  # (S, R, H, T)
-    if softmax.softcap:
-        scores = softmax.softcap * torch.tanh(scores / softmax.softcap)
+    scores = _capped(_scores(query, blocks, layout) * softmax.scale, softmax)  # (S, R, H, T)
     place = torch.arange(scores.shape[-1], device=scores.device)
     unseen = place >= lengths[..., None]
     if softmax.window:
@@ -80,6 +112,10 @@ def _logits(query: Tensor, blocks: Tensor, lengths: Tensor, layout: str, softmax
     if softmax.sinks is not None:
         total = torch.logaddexp(total, softmax.sinks.float()[:, None])
     return scores, total
+
+
+def _capped(scores: Tensor, softmax: Softmax) -> Tensor:
+    return softmax.softcap * torch.tanh(scores / softmax.softcap) if softmax.softcap else scores
 
 
 def _scores(query: Tensor, blocks: Tensor, layout: str) -> Tensor:

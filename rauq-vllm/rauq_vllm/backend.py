@@ -1,16 +1,20 @@
 """vLLM's attention, which also shows the connector what a layer computed: on a CPU, and by FlashAttention on a GPU.
 
-FlashAttention has not been tried. In both, captured weights are checked by the layer's output (`rauq_vllm.check`).
+FlashAttention has not been tried. In both, captured weights are checked by the layer's output (`rauq_vllm.check`);
+those of FlashAttention follow from its own sums of softmaxes where these are right (`rauq_vllm.kernel`).
 """
 
 from typing import Any
 
 from torch import Tensor
 from vllm.distributed.kv_transfer import get_kv_transfer_group, has_kv_transfer_group
+from vllm.utils.torch_utils import canonicalize_singleton_dim_strides
+from vllm.v1.attention.backends import flash_attn
 from vllm.v1.attention.backends.cpu_attn import CPUAttentionBackend, CPUAttentionBackendImpl
 from vllm.v1.attention.backends.flash_attn import FlashAttentionBackend, FlashAttentionImpl
 
 from rauq_vllm.check import LayerStep
+from rauq_vllm.kernel import Totals, flash_totals
 
 
 class CapturingAttention:
@@ -25,6 +29,11 @@ class CapturingAttention:
     def window(self) -> int:
         """How many keys a query sees, its own included; 0: all before it."""
         raise NotImplementedError
+
+    def totals(self, keys: Tensor, values: Tensor) -> Totals | None:
+        """The kernel's sums of softmaxes over the keys of these caches, if it gives them."""
+        del keys, values
+        return None
 
     def forward(  # noqa: PLR0917 - vLLM's own
         self,
@@ -45,7 +54,9 @@ class CapturingAttention:
         if attn_metadata is not None and has_kv_transfer_group():
             note = getattr(get_kv_transfer_group(), "note_attention", None)  # another connector has none
             if note is not None:
-                note(layer.layer_name, LayerStep(query, key, value, *self.caches(kv_cache), output, attn_metadata))
+                keys, values = self.caches(kv_cache)
+                totals = self.totals(keys, values)
+                note(layer.layer_name, LayerStep(query, key, value, keys, values, output, attn_metadata, totals))
         return found
 
 
@@ -78,6 +89,16 @@ class CapturingFlashAttention(CapturingAttention, FlashAttentionImpl):
     def window(self) -> int:
         """FlashAttention's number and the query's own key; its number is -1 where there is no window."""
         return max(0, self.sliding_window[0] + 1)
+
+    def totals(self, keys: Tensor, values: Tensor) -> Totals | None:
+        """The kernel's own; None where it rounds logits (a soft cap), or is compiled once more for them (version 4)."""
+        if self.logits_soft_cap or self.vllm_flash_attn_version not in (2, 3):
+            return None
+
+        def caches() -> list[Tensor]:
+            return [canonicalize_singleton_dim_strides(cache.transpose(1, 2)) for cache in (keys, values)]
+
+        return flash_totals(flash_attn.flash_attn_varlen_func, self, caches)
 
 
 class CPUBackend(CPUAttentionBackend):

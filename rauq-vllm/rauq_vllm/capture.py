@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rauq_vllm.attention import Softmax, weights
-from rauq_vllm.check import LayerStep, Row, check, layouts_of
+from rauq_vllm.attention import Softmax, weights, weights_near
+from rauq_vllm.check import LayerStep, Row, check, has_totals, layouts_of
+from rauq_vllm.kernel import Totals
 from rauq_vllm.plan import Part
 from rauq_vllm.rows import append
 
@@ -91,7 +92,7 @@ class Layer:
     """One layer's capture: which of the rows' layers it is, its group, its softmax, and how its cache stores keys.
 
     `checked`: the length of the longest sequence at which the output was compared; None: it differed, and no rows are
-    kept.
+    kept. `has_totals`: whether the kernel's totals were right then, and are used.
     """
 
     number: int
@@ -99,6 +100,7 @@ class Layer:
     softmax: Softmax
     layouts: tuple[str, str] = ("", "")
     checked: int | None = 0
+    has_totals: bool = False
 
     def note(self, step: "Step", computed: LayerStep) -> None:
         """Keep what the weights follow from.
@@ -112,29 +114,57 @@ class Layer:
         if found.longest.length >= 2 * self.checked:  # a wrong window changes the output of longer sequences only
             self._check(computed, found.longest)
         queries = tuple(computed.query[rows.places] for rows in found.batches)
-        step.inputs.append(LayerInputs(self, found, queries, computed.keys))
+        totals = computed.totals if self.has_totals else None
+        step.inputs.append(LayerInputs(self, found, queries, computed.keys, totals))
 
     def _check(self, computed: LayerStep, row: Row) -> None:
         self.checked = None
         self.layouts = layouts_of(computed, row)
         check(computed, row, self.layouts, self.softmax)
+        self.has_totals = has_totals(computed, row, self.layouts[0], self.softmax)
         self.checked = row.length
 
     @property
     def kind(self) -> Hashable:
         """Layers of one kind can be computed together."""
         softmax = self.softmax
-        return self.group, self.layouts, softmax.scale, softmax.window, softmax.softcap, id(softmax.sinks)
+        return (
+            self.group,
+            self.layouts,
+            softmax.scale,
+            softmax.window,
+            softmax.softcap,
+            id(softmax.sinks),
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class LayerInputs:
-    """What the weights of a layer follow from: the queries (S, R, H, D) of each batch of rows, and the key cache."""
+    """What the weights of a layer follow from: the queries (S, R, H, D) of each batch of rows, and the key cache.
+
+    `totals`: of the kernel, where they are used.
+    """
 
     layer: Layer
     found: Found
     queries: tuple[Tensor, ...]
     cache: Tensor
+    totals: Totals | None
+
+    def near(self, place: int, rows: RowBatch, totals: Totals, *, offsets: int) -> Tensor:
+        """The weights (S, R, H, K) of one batch of rows, from the totals."""
+        query = self.queries[place]
+        blocks = rows.blocks.int().repeat_interleave(query.shape[1], 0)  # each row as a sequence of its own
+        found = totals(query.flatten(0, 1), rows.lengths.flatten(), blocks).view(query.shape[:3])
+        return weights_near(
+            query,
+            self.cache,
+            rows.lengths,
+            blocks=rows.blocks,
+            totals=found,
+            softmax=self.layer.softmax,
+            offsets=offsets,
+        )
 
 
 def _keys(layers: Sequence[LayerInputs], rows: RowBatch) -> Tensor:
@@ -169,7 +199,7 @@ class Step:
         """Compute the rows of all layers, and append them to the files of their requests."""
         kinds = defaultdict(list)
         for one in self.inputs:
-            kinds[one.layer.kind].append(one)
+            kinds[one.layer.kind, one.totals is None].append(one)
         for layers in kinds.values():
             for place, batch in enumerate(layers[0].found.batches):
                 self._compute(layers, place, batch)
@@ -177,7 +207,16 @@ class Step:
             append(part.asked.weights, part.positions, self.rows[rows])
 
     def _compute(self, layers: Sequence[LayerInputs], place: int, rows: RowBatch) -> None:
-        """Compute one batch of rows in layers of one kind, several at a time: a call for each layer takes longer."""
+        """Compute one batch of rows in layers of one kind, all of which have totals, or none."""
+        offsets = self.rows.shape[3]
+        near = [one.near(place, rows, one.totals, offsets=offsets) for one in layers if one.totals is not None]
+        if near:
+            self._put(layers, rows, torch.stack(near))
+        else:
+            self._recompute(layers, place, rows)
+
+    def _recompute(self, layers: Sequence[LayerInputs], place: int, rows: RowBatch) -> None:
+        """Compute rows from all keys, in several layers at a time: a call for each layer takes longer."""
         most = max(1, _MOST_NUMBERS // (rows.blocks.numel() * layers[0].cache[0].numel()))
         for start in range(0, len(layers), most):
             together = layers[start : start + most]
@@ -189,9 +228,12 @@ class Step:
                 softmax=together[0].layer.softmax,
                 offsets=self.rows.shape[3],
             )
-            numbers = np.array([one.layer.number for one in together])
-            shape = len(together), *rows.order.shape, *found.shape[2:]
-            self.rows[rows.order.cpu().numpy()[None], numbers[:, None, None]] = found.view(shape).cpu().numpy()
+            self._put(together, rows, found.view(len(together), *rows.order.shape, *found.shape[2:]))
+
+    def _put(self, layers: Sequence[LayerInputs], rows: RowBatch, found: Tensor) -> None:
+        """Note weights (L, S, R, H, K) in their places."""
+        numbers = np.array([one.layer.number for one in layers])
+        self.rows[rows.order.cpu().numpy()[None], numbers[:, None, None]] = found.cpu().numpy()
 
     def save_entropies(self, logits: Tensor) -> None:
         """Append the entropies of the logits (S, V), one row for each sequence: that of its last token."""

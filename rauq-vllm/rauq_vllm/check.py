@@ -6,8 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rauq_vllm.attention import Softmax, in_order, layout_of, output
+from rauq_vllm.attention import Softmax, in_order, layout_of, output, total
+from rauq_vllm.kernel import Totals
 
+_MOST_OF_TOTALS = 1e-3  # difference of two logarithms, and so the relative error of a weight
+_REPEATS = 8  # rows of a call: a kernel computes several in another way than one
 _LEAST = 1e-4  # relative to the largest value: rounding of sums in float32
 
 
@@ -16,7 +19,7 @@ class LayerStep:
     """What a layer computed in a step.
 
     `query` (m, H, D), `key` and `value` (m, G, D), the blocks (blocks, G, B, D) of the caches `keys` and `values`,
-    `output` (m, H * D), and vLLM's own record of the batch.
+    `output` (m, H * D), and vLLM's own record of the batch. `totals`: of the kernel, where it gives them.
     """
 
     query: Tensor
@@ -26,6 +29,7 @@ class LayerStep:
     values: Tensor
     output: Tensor
     batch: Any
+    totals: Totals | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,3 +72,23 @@ def check(computed: LayerStep, row: Row, layouts: tuple[str, str], softmax: Soft
             f"that of the captured weights; rounding explains {most:.2g}. The layer's rows are not kept."
         )
         raise ValueError(message)
+
+
+def has_totals(computed: LayerStep, row: Row, layout: str, softmax: Softmax) -> bool:
+    """Whether the kernel's totals are those of the recomputed softmax, and each row of its cache has one key."""
+    if computed.totals is None or layout != "rows":
+        return False
+    query, keys = computed.query[row.place], computed.keys[row.blocks]
+    lengths = [row.length, max(1, row.length - 1), max(1, row.length // 2)] * _REPEATS
+    expected = {length: total(query, keys, length, layout=layout, softmax=softmax) for length in set(lengths)}
+    given = (
+        query.expand(len(lengths), -1, -1),
+        torch.tensor(lengths, device=query.device),
+        row.blocks.expand(len(lengths), -1),
+    )
+    try:
+        found = computed.totals(*given)
+    except Exception:  # noqa: BLE001 - whatever a kernel refuses, the weights are recomputed without it
+        return False
+    differences = found.float() - torch.stack([expected[length] for length in lengths])
+    return bool(differences.abs().max() <= _MOST_OF_TOTALS)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from rauq_vllm.attention import LAYOUTS, Softmax, layout_of, weights
+from rauq_vllm.attention import LAYOUTS, Softmax, layout_of, total, weights, weights_near
 
 SEQUENCES, ROWS, HEADS, GROUPS, WIDTH, BLOCK, USED = 3, 2, 6, 2, 8, 4, 5
 LENGTHS = torch.tensor([[17, 18], [2, 3], [9, 20]])
@@ -50,6 +50,28 @@ def test_weights_are_a_softmax_over_all_keys(name, layout):
             length = int(LENGTHS[sequence, row])
             right = expected(query[sequence, row], in_order[sequence], length, SOFTMAXES[name], 4)
             torch.testing.assert_close(found[sequence, row], right, rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", SOFTMAXES)
+def test_with_the_sums_of_the_softmax_the_nearest_keys_are_enough(name):
+    torch.manual_seed(5)
+    query = torch.randn(SEQUENCES, ROWS, HEADS, WIDTH)
+    blocks = torch.randperm(SEQUENCES * USED).view(SEQUENCES, USED)
+    cache = torch.randn(SEQUENCES * USED, GROUPS, BLOCK, WIDTH)
+    right = weights(query, cache[blocks], LENGTHS, layout="rows", softmax=SOFTMAXES[name], offsets=7)
+    sums = [
+        total(query[sequence, row], cache[blocks[sequence]], int(length), layout="rows", softmax=SOFTMAXES[name])
+        for sequence, lengths in enumerate(LENGTHS)
+        for row, length in enumerate(lengths)
+    ]
+    totals = torch.stack(sums).view(SEQUENCES, ROWS, HEADS)
+    far = torch.full_like(cache, torch.nan)  # of each sequence, keys that no query has among its nearest
+    for sequence, lengths in enumerate(LENGTHS):
+        for place in range(max(0, int(lengths.min()) - 7), int(lengths.max())):
+            block = blocks[sequence, place // BLOCK]
+            far[block, :, place % BLOCK] = cache[block, :, place % BLOCK]
+    found = weights_near(query, far, LENGTHS, blocks=blocks, totals=totals, softmax=SOFTMAXES[name], offsets=7)
+    torch.testing.assert_close(found, right, rtol=1e-5, atol=1e-6, equal_nan=True)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

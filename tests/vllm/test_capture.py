@@ -12,6 +12,7 @@ from rauq_vllm import capture
 from rauq_vllm.attention import Softmax
 from rauq_vllm.capture import Layer, Step
 from rauq_vllm.check import LayerStep
+from rauq_vllm.kernel import flash_totals
 from rauq_vllm.plan import Asked, layers_of, part_of
 from rauq_vllm.rows import append, new_folder, take
 
@@ -38,10 +39,12 @@ def asked(tmp_path):
 class Engine:
     """Caches with blocks in disorder, and sequences of random queries, keys and values.
 
-    `layers` are those of the plugin, which compute their weights as `softmaxes` say.
+    `layers` are those of the plugin, which compute their weights as `softmaxes` say; `error` is that of the sums of a
+    kernel that gives them.
     """
 
-    def __init__(self, lengths, softmaxes=SOFTMAXES):
+    def __init__(self, lengths, softmaxes=SOFTMAXES, error=None):
+        self.error, self.calls = error, 0
         generator = torch.Generator().manual_seed(3)
         self.queries, self.keys, self.values = (
             [torch.randn(LAYERS, length, count, WIDTH, generator=generator) for length in lengths]
@@ -82,7 +85,36 @@ class Engine:
                 [self.output(sequence, number, start + one) for sequence, start, count in work for one in range(count)]
             )
             keys, values = self.caches[:, number]
-            layer.note(step, LayerStep(query, key, value, keys, values, given, batch))
+            layer.note(step, LayerStep(query, key, value, keys, values, given, batch, self._totals(number)))
+
+    def _totals(self, number):
+        if self.error is None:
+            return None
+        window = SOFTMAXES[min(number, 1)].window
+        attention = SimpleNamespace(
+            scale=SOFTMAXES[0].scale,
+            sliding_window=(window - 1, 0) if window else (-1, -1),
+            vllm_flash_attn_version=3,
+            sinks=None,
+        )
+        return flash_totals(self._flash, attention, lambda: self.caches[:, number].transpose(2, 3))
+
+    def _flash(self, *, q, k, v, cu_seqlens_q, seqused_k, block_table, softmax_scale, window_size, **options):
+        """`flash_attn_varlen_func` of sequences of one query, as vLLM documents it: the sums are (H, n)."""
+        assert options["causal"]
+        assert options["return_softmax_lse"]
+        assert options["max_seqlen_q"] == 1
+        assert options["max_seqlen_k"] >= int(seqused_k.max())
+        assert cu_seqlens_q.tolist() == list(range(len(q) + 1))
+        assert {one.dtype for one in (cu_seqlens_q, seqused_k, block_table)} == {torch.int32}
+        assert k.shape == v.shape
+        self.calls += 1
+        sums = []
+        for query, length, blocks in zip(q, seqused_k.tolist(), block_table.long(), strict=True):
+            first = 0 if window_size[0] < 0 else max(0, length - 1 - window_size[0])
+            keys = k[blocks].flatten(0, 1)[first:length].repeat_interleave(HEADS // GROUPS, dim=1)
+            sums.append((torch.einsum("hd,thd->ht", query, keys) * softmax_scale).logsumexp(-1) + self.error)
+        return None, torch.stack(sums, dim=1)
 
     def _store(self, sequence, number, length):
         """Keys and values of a sequence so far; those computed before may have come from a cached prefix."""
@@ -145,18 +177,35 @@ STEPS = (
 )
 
 
-@pytest.mark.parametrize("most", [1, 10**6])
-def test_every_row_is_that_of_its_request(asked, monkeypatch, most):
+@pytest.mark.parametrize(("most", "error"), [(1, None), (10**6, None), (1, 0.0), (10**6, 0.0), (10**6, 0.01)])
+def test_every_row_is_that_of_its_request(asked, monkeypatch, most, error):
     monkeypatch.setattr(capture, "_MOST_NUMBERS", most)
     monkeypatch.setattr(capture, "_MOST_TOKENS", most)
-    engine = Engine((9, 12, 5))
+    engine = Engine((9, 12, 5), error=error)
     for work in STEPS:
         run(engine, asked, work)
+    assert [layer.has_totals for layer in engine.layers] == [error == 0.0] * LAYERS
     for sequence, (one, count) in enumerate(zip(asked, (5, 4, 3), strict=True)):
         found = take(one.weights, first=one.first, count=count, shape=(LAYERS, HEADS, 2))
         right = np.stack([engine.row(sequence, one.first + place) for place in range(count)])
         np.testing.assert_allclose(found, right, rtol=1e-5)
         assert not one.weights.exists()
+
+
+def test_a_kernels_sums_are_compared_when_a_sequence_is_twice_as_long_and_no_longer_used_once_they_are_wrong(asked):
+    engine = Engine((9, 12, 5), error=0.0)
+    run(engine, asked, [(0, 0, 5)])
+    assert engine.calls == 2 * LAYERS  # compared, and used
+    run(engine, asked, [(0, 5, 1)])
+    assert engine.calls == 3 * LAYERS
+    engine.error = 0.01
+    run(engine, asked, [(1, 0, 10)])
+    assert not any(layer.has_totals for layer in engine.layers)
+    run(engine, asked, [(1, 10, 1)])
+    assert engine.calls == 4 * LAYERS
+    found = take(asked[1].weights, first=8, count=3, shape=(LAYERS, HEADS, 2))
+    right = np.stack([engine.row(1, 8 + place) for place in range(3)])
+    np.testing.assert_allclose(found, right, rtol=1e-5)
 
 
 def test_a_request_that_did_not_ask_costs_no_row(asked):
