@@ -1,18 +1,21 @@
-"""What it costs to watch an answer while transformers generates it: the time inside the monitor, against the rest.
+"""What it costs to watch an answer while transformers generates it: steps that are watched, against those beside them.
 
-By the clock on smollm2, in one thread, with short and long prompts: whatever else a machine does at the moment, both
-parts of a step are measured in the same step.
+By the clock on smollm2, in one thread, with short and long prompts. Every second token of an answer is watched:
+whatever else a machine does at the moment, it does to two steps that follow each other.
 """
 
 import time
 from collections.abc import Callable
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from analysis.evidence.record import Cell, Record
-from benchmarks.support.recording import at_most, measured, tell
+from benchmarks.support.paired import Ratio, ratio
+from benchmarks.support.recording import at_most, interval, measured, tell
 from rauq.model.language_model import LanguageModel
 from rauq.model.loading import load_model, use_threads
 from rauq.model.monitor import Monitor
@@ -21,35 +24,53 @@ from rauq.scoring.settings import Settings, window
 Way = tuple[str, int]  # which heads, and tokens of the prompt
 
 SELECTED, FIXED = "selected so far", "fixed"
-PROMPTS, NEW_TOKENS, ROUNDS = (32, 512, 2048), 48, 5
-MOST = 0.03  # of the rest of the time
-COLUMNS = ("heads", "prompt tokens", "ms a token", "of it in the monitor, ms", "overhead", "lowest", "highest")
+PROMPTS, NEW_TOKENS, ROUNDS = (32, 512, 2048), 64, 8
+MOST = 0.03  # of a step that is not watched
+COLUMNS = ("heads", "prompt tokens", "ms a token", "ms a token, watched", "overhead", "low", "high")
 
 
-class Timed(Monitor):
-    """A monitor that adds up the seconds spent in it."""
+class Steps(NamedTuple):
+    """Seconds of steps that were watched, and of the one before each, which was not."""
 
-    seconds = 0.0
+    watched: list[float]
+    alone: list[float]
 
-    def __call__(self, *given: Any, **options: Any) -> Any:  # noqa: ANN401 - transformers' own
+
+class Alternating(Monitor):
+    """A monitor of every second token, which notes when each step ended."""
+
+    is_on = True
+
+    def __init__(self, lm: LanguageModel, settings: Settings | None) -> None:
+        super().__init__(lm, settings)
+        self.ends: list[float] = []
+
+    def __call__(self, input_ids: Tensor, scores: Tensor, **options: Any) -> Tensor:  # noqa: ANN401 - transformers' own
         """See `Monitor`."""
-        return self._timed(super().__call__)(*given, **options)
+        found = super().__call__(input_ids, scores, **options) if self.is_on else torch.zeros(1, dtype=torch.bool)
+        self.is_on = not self.is_on
+        self.ends.append(time.perf_counter())
+        return found
+
+    @property
+    def steps(self) -> Steps:
+        """Those of one answer; the first token ends the prompt, and was watched."""
+        taken = [end - begin for begin, end in pairwise(self.ends)]
+        pairs = list(zip(taken[::2], taken[1::2], strict=False))
+        return Steps([watched for _, watched in pairs], [alone for alone, _ in pairs])
 
     def _recorder(self, layer: int) -> Any:  # noqa: ANN401 - what it is there
-        return self._timed(super()._recorder(layer))
+        return self._if_on(super()._recorder(layer))
 
     def _note_logits(self, *given: Any) -> None:  # noqa: ANN401 - transformers' own
-        self._timed(super()._note_logits)(*given)
+        self._if_on(super()._note_logits)(*given)
 
-    def _timed(self, act: Callable[..., Any]) -> Callable[..., Any]:
-        def timed(*given: Any, **options: Any) -> Any:  # noqa: ANN401 - those of `act`
-            begin = time.perf_counter()
-            try:
-                return act(*given, **options)
-            finally:
-                self.seconds += time.perf_counter() - begin
+    def _if_on(self, act: Callable[..., None]) -> Callable[..., None]:
+        def acts(*given: Any, **options: Any) -> None:  # noqa: ANN401 - those of `act`
+            if self.is_on:
+                act(*given, **options)
 
-        return timed
+        return acts
 
 
 def measure() -> Record:
@@ -58,55 +79,53 @@ def measure() -> Record:
     try:
         lm = load_model("smollm2", device="cpu", engine="transformers")
         ways = [(heads, length) for heads in (SELECTED, FIXED) for length in PROMPTS]
-        found: dict[Way, list[tuple[float, float]]] = {way: [] for way in ways}
+        found = {way: Steps([], []) for way in ways}
         for turn in range(ROUNDS):
             tell(f"round {turn + 1} of {ROUNDS}")
             for heads, length in ways:
-                found[heads, length].append(seconds_of(lm, length, fixed=heads == FIXED))
+                steps = steps_of(lm, length, fixed=heads == FIXED)
+                found[heads, length].watched.extend(steps.watched)
+                found[heads, length].alone.extend(steps.alone)
     finally:
         torch.set_num_threads(before)
     return record_of(found)
 
 
-def seconds_of(lm: LanguageModel, length: int, *, fixed: bool) -> tuple[float, float]:
-    """Seconds of one answer after its first token, and how many of them inside the monitor."""
+def steps_of(lm: LanguageModel, length: int, *, fixed: bool) -> Steps:
+    """The steps of one answer."""
     ids = torch.from_numpy(np.random.default_rng(length).integers(100, lm.vocab_size - 100, (1, length)))
-    start: list[float] = []
     layers = window(Settings(), captured=lm.layers, num_layers=lm.num_layers)
     settings = Settings(heads=tuple((layer, 0) for layer in layers)) if fixed else None
-    monitor = Timed(lm, settings)
-
-    def first(_token: object) -> None:
-        if not start:
-            monitor.seconds = 0.0
-            start.append(time.perf_counter())
-
-    monitor.on_token = first
+    monitor = Alternating(lm, settings)
     options: Any = {"max_new_tokens": NEW_TOKENS, "min_new_tokens": NEW_TOKENS, "do_sample": False}
     generate: Any = lm.model.generate
     with monitor:
         generate(ids, attention_mask=torch.ones_like(ids), stopping_criteria=[monitor], **options)
-    return time.perf_counter() - start[0], monitor.seconds
+    return monitor.steps
 
 
-def record_of(found: dict[Way, list[tuple[float, float]]]) -> Record:
+def record_of(found: dict[Way, Steps]) -> Record:
     """The table, the bounds, and what it shows."""
-    rows, shares = list[tuple[Cell, ...]](), dict[str, float]()
-    for (heads, length), rounds in found.items():
-        whole, inside = np.array(rounds).T * 1000 / (NEW_TOKENS - 1)
-        own = inside / (whole - inside)
-        share = shares[f"heads {heads}, prompt {length:,}"] = float(np.median(own))
-        times = (round(float(np.median(part)), 2) for part in (whole, inside))
-        rows.append((heads, length, *times, *(round(float(end), 4) for end in (share, own.min(), own.max()))))
-    said = "; ".join(f"{100 * share:.1f} % ({way})" for way, share in shares.items())
+    rows, shares = list[tuple[Cell, ...]](), dict[str, Ratio]()
+    for (heads, length), steps in found.items():
+        share = shares[f"heads {heads}, prompt {length:,}"] = overhead(steps)
+        times = (round(1000 * float(np.median(part)), 2) for part in (steps.alone, steps.watched))
+        rows.append((heads, length, *times, *(round(end, 4) for end in interval(share))))
+    said = "; ".join(f"{100 * share.median:.1f} % ({way})" for way, share in shares.items())
     return measured(
         "monitor",
         title="Watching an answer while it is written",
-        about=f"SmolLM2-135M-Instruct in transformers on one thread: time inside the monitor against the rest of a "
-        f"decoding step, medians and range of {ROUNDS} answers of {NEW_TOKENS} tokens.",
+        about=f"SmolLM2-135M-Instruct in transformers on one thread: every second token is watched; ratios of "
+        f"each to the one before, medians of {ROUNDS} answers of {NEW_TOKENS} tokens with 95 % intervals.",
         columns=COLUMNS,
         rows=rows,
         bounds=[at_most(f"Overhead with {way}", share, MOST) for way, share in shares.items()],
         finding=f"Watching the attention of the layers used by RAUQ, and the probabilities, adds {said}.",
         packages=("torch", "transformers", "numpy"),
     )
+
+
+def overhead(steps: Steps) -> Ratio:
+    """How much longer a watched step takes than the one before it, as a share of that."""
+    found = ratio(steps.watched, steps.alone)
+    return Ratio(found.median - 1, found.low - 1, found.high - 1, found.pairs)
