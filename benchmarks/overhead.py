@@ -27,6 +27,7 @@ from analysis.runs.work import ready
 from benchmarks.support.paired import Ratio, cpu_seconds, one_turn, ratio
 from benchmarks.support.recording import at_most, measured, tell
 from rauq import LanguageModel
+from rauq.arguments import Act, nothing
 from rauq.capture.cache import NO_PREFIX, CachedModel, Prefix
 from rauq.capture.extras import NOTHING, Kept
 from rauq.labels import number
@@ -69,8 +70,9 @@ class PlainFeed:
         self.cached, self.kept, self.rows, self.batch = CachedModel(model, padding, prefix), kept, 0, len(padding)
         self.offsets = offsets
 
-    def feed(self, ids: Tensor, *, tail: int) -> Tensor:
+    def feed(self, ids: Tensor, *, tail: int, meanwhile: Act = nothing) -> Tensor:
         """See `rauq.capture.session.CaptureSession`."""
+        meanwhile()
         self.rows += tail
         logits: Tensor = self.cached.forward(ids, tail=tail).logits[:, -tail:]
         return logits

@@ -60,7 +60,7 @@ def recorder(lm: LanguageModel, ids: Sequence[int], *, pairs: int) -> Ratio:
     """Steps of one generation in pairs, one of each with the recorder on, in random order: on / off."""
     feed, token = TappedSession(lm.model, [0]), torch.tensor([[7]], device=lm.device)
     feed.feed(torch.tensor([ids], device=lm.device), tail=1)
-    step = {True: feed.feed, False: feed.cached.forward}
+    step: dict[bool, Callable[..., object]] = {True: feed.feed, False: feed.cached.forward}
     seconds: dict[bool, list[float]] = {True: [], False: []}
     random = np.random.default_rng(0)
     for on in (way for _ in range(pairs) for way in random.permutation([True, False]).tolist()):

@@ -33,6 +33,11 @@ def check_unicode(text: str) -> None:
 
 
 OnProgress = Callable[[int, int], object]  # how much is done, and how much there is
+Act = Callable[[], object]  # something to do at a moment that another function knows
+
+
+def nothing() -> None:
+    """Do nothing."""
 
 
 class Cancel(Protocol):

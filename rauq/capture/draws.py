@@ -20,7 +20,7 @@ def chooser(
     seeded from (seed, k), whatever B is.
     """
     if not sampling:
-        return lambda logits: logits.argmax(dim=-1)
+        return most_probable
     generators = [_generator(one.seed, row, device) for one in sampling for row in range(first, first + each)]
     how = sampling[0]
     temperature = max(float(how.temperature), torch.finfo(torch.float32).tiny)
@@ -42,6 +42,13 @@ def chooser(
         return torch.cat([torch.multinomial(row, 1, generator=generator) for row, generator in rows])
 
     return draw
+
+
+def most_probable(logits: Tensor) -> Tensor:
+    """Logits (B, V) to the most probable tokens (B,): the first of several, and the first undefined one if there is."""
+    if logits.device.type == "cpu" and logits.dtype == torch.float32:  # numpy takes a tenth of the time of torch
+        return torch.from_numpy(logits.detach().numpy().argmax(axis=-1))
+    return logits.argmax(dim=-1)
 
 
 def each_by_its_own(sampling: Sequence[Sampling | None], device: torch.device) -> Callable[[Tensor], Tensor]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
+from rauq.arguments import Act, nothing
 from rauq.capture import tap
 from rauq.capture.cache import NO_PREFIX, CachedModel, Prefix
 from rauq.capture.extras import NOTHING, Diagonal, Kept
@@ -33,8 +34,11 @@ class CaptureSession(Protocol):
 
     kept: Kept
 
-    def feed(self, ids: Tensor, *, tail: int) -> Tensor:
-        """Feed ids (B, n); logits (B, tail, V) of the last `tail` positions, whose rows are kept."""
+    def feed(self, ids: Tensor, *, tail: int, meanwhile: Act = nothing) -> Tensor:
+        """Feed ids (B, n); logits (B, tail, V) of the last `tail` positions, whose rows are kept.
+
+        `meanwhile` is called once: while another process computes, or before this one does.
+        """
 
     def repeat(self, times: int) -> None:
         """Go on with `times` copies of every sequence of the batch."""
@@ -77,8 +81,9 @@ class TappedSession:
         self.active: list[LayerRecord] = []
         self.blocks: list[Tensor] = []
 
-    def feed(self, ids: Tensor, *, tail: int) -> Tensor:
+    def feed(self, ids: Tensor, *, tail: int, meanwhile: Act = nothing) -> Tensor:
         """See `CaptureSession`."""
+        meanwhile()
         self.step.begin(tail, ids.shape[1])
         with tap.recording(self.recorders):
             logits: Tensor = self.cached.forward(ids, tail=tail).logits[:, -tail:]
@@ -181,8 +186,9 @@ class StepwiseSession:
         self.rows: list[Tensor] = []
         self.layers: tuple[int, ...] = ()
 
-    def feed(self, ids: Tensor, *, tail: int) -> Tensor:
+    def feed(self, ids: Tensor, *, tail: int, meanwhile: Act = nothing) -> Tensor:
         """See `CaptureSession`."""
+        meanwhile()
         with tap.recording(self.recorders):
             if ids.shape[1] > tail:
                 self._feed_before(ids[:, :-tail])

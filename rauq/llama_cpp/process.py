@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from rauq import errors, layout
-from rauq.arguments import Cancel
+from rauq.arguments import Act, Cancel, nothing
 from rauq.llama_cpp.library import find_library
 from rauq.llama_cpp.messages import Message, receive, send
 
@@ -35,8 +35,15 @@ class Process:
     running: subprocess.Popen[bytes]
     written: deque[str]
 
-    def ask(self, do: str, *arrays: np.ndarray, cancel: Cancel | None = None, **options: Any) -> Message:
-        """The reply to a request.
+    def ask(
+        self,
+        do: str,
+        *arrays: np.ndarray,
+        cancel: Cancel | None = None,
+        meanwhile: Act = nothing,
+        **options: Any,
+    ) -> Message:
+        """The reply to a request; `meanwhile` is called once the process has it.
 
         Where waiting is interrupted the process ends: its reply would be taken for that to the next request.
 
@@ -49,6 +56,7 @@ class Process:
         try:
             send(self._requests, Message({"do": do, **options}, arrays))
             with self._cancelled_by(cancel):
+                meanwhile()
                 reply = receive(self._replies)
         except OSError:
             reply = None

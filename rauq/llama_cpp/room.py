@@ -9,7 +9,7 @@ from threading import Condition
 
 import numpy as np
 
-from rauq.arguments import Cancel
+from rauq.arguments import Act, Cancel, nothing
 from rauq.errors import EngineStopped, InvalidInput, RauqError, Stopped
 from rauq.llama_cpp.context import CANCELLED, PROMPT
 from rauq.llama_cpp.messages import Message
@@ -41,6 +41,18 @@ class _Fed:
         columns = tokens.ids, tokens.positions, tokens.sequences, tokens.rows
         left = _Fed(Tokens(*(column[end:] for column in columns)), self.cancel, self.num_before - end)
         return Tokens(*(column[:end] for column in columns)), left
+
+
+class _Once:
+    """Calls a function the first time that it is called."""
+
+    def __init__(self, act: Act) -> None:
+        self.act = act
+
+    def __call__(self) -> None:
+        """Call it, or do nothing."""
+        act, self.act = self.act, nothing
+        act()
 
 
 class _Any:
@@ -116,19 +128,26 @@ class Room:
             self.moved.notify_all()
             self.moved.wait_for(lambda: not self.is_running)
 
-    def feed(self, tokens: Tokens, *, cancel: Cancel | None) -> Message:
+    def feed(self, tokens: Tokens, *, cancel: Cancel | None, meanwhile: Act = nothing) -> Message:
         """What a prompt or the next token of a sequence gives; `cancel` ends a prompt.
+
+        `meanwhile` is called once, while the others choose their tokens or the process runs them.
 
         Raises:
             InvalidInput: the room is closed.
             RauqError: as `Process.ask`; every sequence of a batch has it.
         """
         sequence = int(tokens.sequences[0])
-        num_before = int(len(tokens.rows) - tokens.rows.sum())
+        num_before = len(tokens.rows) - int(np.count_nonzero(tokens.rows))
+        once = _Once(meanwhile)
         with self.moved:
             self.waiting[sequence] = _Fed(tokens, cancel, num_before)
+            is_last = not self.is_running and self.waiting.keys() >= self.growing
+        if not is_last:
+            once()
         while some := self._taken(sequence):
-            self._run(some)
+            self._run(some, once)
+        once()
         reply = self.replies.pop(sequence)
         if isinstance(reply, RauqError):
             raise type(reply)(*reply.args)
@@ -157,13 +176,13 @@ class Room:
                 self.moved.wait(None if self.is_running else left)
         return {}
 
-    def _run(self, some: dict[int, _Fed]) -> None:
+    def _run(self, some: dict[int, _Fed], meanwhile: Act) -> None:
         """Run a batch, and give everyone who waits for it a reply, or a place in the next one."""
         replies, left = dict[int, Reply](), dict[int, _Fed]()
         try:
             some = {sequence: self._after_shared(sequence, fed) for sequence, fed in some.items()}
             if wanted := {sequence: fed for sequence, fed in some.items() if not fed.is_unwanted}:
-                replies, left = self._replies(wanted)
+                replies, left = self._replies(wanted, meanwhile)
         except Stopped:
             left = {sequence: fed for sequence, fed in some.items() if not fed.is_unwanted}
         except BaseException as error:
@@ -192,13 +211,14 @@ class Room:
                 with suppress(EngineStopped):  # and the cells are gone with it
                     self.process.ask("remove", sequence=sequence)
 
-    def _replies(self, some: dict[int, _Fed]) -> tuple[dict[int, Reply], dict[int, _Fed]]:
+    def _replies(self, some: dict[int, _Fed], meanwhile: Act) -> tuple[dict[int, Reply], dict[int, _Fed]]:
         """The replies to those that are complete with the next batch, and what is left of the others."""
         befores, lasts, left = _of_next_batch(some)
         tokens = _joined([*befores.values(), *lasts.values()])
         arrays = tokens.ids, tokens.positions, tokens.sequences, tokens.rows
         prompts = [fed for fed in some.values() if fed.num_before and fed.cancel is not None]
-        reply = self.process.ask("feed", *arrays, cancel=_Any(prompts) if prompts else None)
+        cancel = _Any(prompts) if prompts else None
+        reply = self.process.ask("feed", *arrays, cancel=cancel, meanwhile=meanwhile)
         for sequence, before in befores.items():
             self.prompts[sequence] = np.concatenate([self.prompts[sequence], before.ids])
         ends = accumulate((len(one.ids) for one in lasts.values()), initial=0)

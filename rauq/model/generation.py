@@ -278,13 +278,16 @@ def _decoded(
         return _traces(decoder, found, buffer.statistics(), session, last_row=limits.last_row)
 
     while growing := [item for item, answer in enumerate(answers) if answer.is_open]:
-        chosen = choose(logits[:, -1])
-        buffer.add(logits[:, -1], chosen)
-        observe(logits[:, -1], chosen, session.latest)
+        last = logits[:, -1]
+        chosen = choose(last)
+        observe(last, chosen, session.latest)
         extend(chosen)
-        if last_row or any(answer.is_open for answer in answers):
-            logits = session.feed(chosen[:, None], tail=1)
-        if not any(answer.is_open for answer in answers):
+        keep, goes_on = partial(buffer.add, last, chosen), any(answer.is_open for answer in answers)
+        if last_row or goes_on:
+            logits = session.feed(chosen[:, None], tail=1, meanwhile=keep)
+        else:
+            keep()
+        if not goes_on:
             session.close()  # others need not wait until the traces are made
         for item in growing:
             _tell(answers[item], partial(so_far, [item]))

@@ -10,9 +10,9 @@ from typing import NoReturn
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
 from torch import Tensor
 
+from rauq.arguments import Act, nothing
 from rauq.capture.cache import Prefix, common_length
 from rauq.capture.check import Check
 from rauq.capture.extras import Kept, Layout, PartShares
@@ -210,14 +210,15 @@ class LlamaSession:
         self.seen = 0  # columns of the left-padded batch
         self.sequences = list(range(len(layout.begins)))
         self.layers: tuple[int, ...] = ()
-        self.blocks: list[Tensor] = []
+        self.blocks: list[Tensor] = []  # of the band (B, L, H, n, K)
+        self.steps: list[np.ndarray] = []  # after the blocks: of one row of each sequence (L, H, B, K)
         self._begin(wanted, prefix, budget)
 
-    def feed(self, ids: Tensor, *, tail: int) -> Tensor:
+    def feed(self, ids: Tensor, *, tail: int, meanwhile: Act = nothing) -> Tensor:
         """See `rauq.capture.session.CaptureSession`."""
         batch, number = ids.shape
         if number == tail == 1:
-            return self._step(ids)
+            return self._step(ids, meanwhile)
         columns = self.seen + np.arange(number)
         positions = columns - np.array(self.begins)[:, None]  # (B, n)
         is_row = np.broadcast_to(np.arange(number) >= number - tail, positions.shape)
@@ -225,7 +226,8 @@ class LlamaSession:
         places = np.concatenate([np.argwhere(real & ~is_row), np.argwhere(real & is_row)])
         which = places[:, 0], places[:, 1]
         sequences = np.array(self.sequences, np.int32)[places[:, 0]]
-        reply = self._reply(ids.numpy()[which], positions[which], sequences, is_row[which])
+        sent = tokens_of(ids.numpy()[which], positions[which], sequences, is_row[which])
+        reply = self._reply(sent, meanwhile)
         self.seen += number
         rows = places[is_row[which]] - (0, number - tail)
         return self._placed(reply, rows, batch, tail)
@@ -246,17 +248,24 @@ class LlamaSession:
                 self.process.ask("copy", source=first, target=other, length=self.seen - begin)
         self.sequences = [sequence for group in repeated for sequence in group]
         self.begins = np.repeat(self.begins, times).tolist()
-        self.blocks = [block.repeat_interleave(times, dim=0) for block in self.blocks]
+        self.blocks = [block.repeat_interleave(times, dim=0) for block in (self.band(),)]
         self.kept.repeat(times)
 
     def band(self) -> Tensor:
         """See `rauq.capture.session.CaptureSession`."""
+        if self.steps:
+            rows = np.stack(self.steps, axis=3).transpose(2, 0, 1, 3, 4)  # (L, H, B, n, K) to (B, L, H, n, K)
+            self.blocks.append(torch.from_numpy(rows))
+            self.steps = []
         self.blocks = [torch.cat(self.blocks, dim=3)]
         return self.blocks[0]
 
     def latest(self, layers: Sequence[int]) -> Tensor:
         """See `rauq.capture.session.CaptureSession`."""
-        return self.blocks[-1][:, [self.layers.index(layer) for layer in layers], :, -1, 0]
+        places = [self.layers.index(layer) for layer in layers]
+        if self.steps:
+            return torch.from_numpy(self.steps[-1][places, :, :, 0].transpose(2, 0, 1))
+        return self.blocks[-1][:, places, :, -1, 0]
 
     def close(self) -> None:
         """See `rauq.capture.session.CaptureSession`: the next one empties the cache."""
@@ -292,25 +301,28 @@ class LlamaSession:
             columns[sequence, : table.shape[1] - begin] = table[row, begin:]
         self.process.ask("parts", columns, number=shares.num_columns)
 
-    def _step(self, ids: Tensor) -> Tensor:
+    def _step(self, ids: Tensor, meanwhile: Act) -> Tensor:
         """Run the next token of every sequence, as `feed` does, without looking for padding."""
-        positions = [self.seen - begin for begin in self.begins]
-        reply = self._reply(ids[:, 0].numpy(), positions, self.sequences, [True] * len(positions))
+        positions = np.array([self.seen - begin for begin in self.begins], np.int32)
+        sequences = np.array(self.sequences, np.int32)
+        sent = SentTokens(ids.numpy()[:, 0].astype(np.int32), positions, sequences, np.ones(len(positions), bool))
+        reply = self._reply(sent, meanwhile)
         self.seen += 1
         logits, band, shares = reply.arrays
-        self.blocks.append(torch.from_numpy(band.transpose(2, 0, 1, 3)[:, :, :, None]))
+        self.steps.append(band)  # made a tensor later: between two steps of the process, time is short
         if self.kept.part_shares is not None:
             self.kept.part_shares.blocks.append(torch.from_numpy(shares.transpose(2, 0, 1, 3)[:, :, :, None]))
-        return torch.from_numpy(logits)[:, None]
+        return torch.from_numpy(logits[:, None])
 
-    def _reply(self, *tokens: ArrayLike) -> Message:
-        """What llama.cpp gives for tokens: see `tokens_of`."""
-        reply = self._run(tokens_of(*tokens))
-        self.layers = tuple(reply.header["layers"])
+    def _reply(self, sent: SentTokens, meanwhile: Act) -> Message:
+        """What llama.cpp gives for tokens."""
+        reply = self._run(sent, meanwhile)
+        self.layers = self.layers or tuple(reply.header["layers"])
         return reply
 
-    def _run(self, sent: SentTokens) -> Message:
-        return self.process.ask("feed", sent.ids, sent.positions, sent.sequences, sent.rows, cancel=self.cancel)
+    def _run(self, sent: SentTokens, meanwhile: Act) -> Message:
+        arrays = sent.ids, sent.positions, sent.sequences, sent.rows
+        return self.process.ask("feed", *arrays, cancel=self.cancel, meanwhile=meanwhile)
 
     def _placed(self, reply: Message, rows: np.ndarray, batch: int, tail: int) -> Tensor:
         """Logits (B, tail, V), and one more block of the band and of the shares; rows of padding are nan."""
@@ -321,6 +333,7 @@ class LlamaSession:
             placed[rows[:, 0], :, :, rows[:, 1]] = given.transpose(2, 0, 1, 3)
             return torch.from_numpy(placed)
 
+        self.blocks = [self.band()] if self.steps else self.blocks
         self.blocks.append(block(band))
         if self.kept.part_shares is not None:
             self.kept.part_shares.blocks.append(block(shares))
@@ -364,8 +377,8 @@ class JoiningSession(LlamaSession):
             raise InvalidInput(message)
         self.sequences = [self.room.enter(offsets=wanted.offsets)]
 
-    def _run(self, sent: SentTokens) -> Message:
-        return self.room.feed(sent, cancel=self.cancel)
+    def _run(self, sent: SentTokens, meanwhile: Act) -> Message:
+        return self.room.feed(sent, cancel=self.cancel, meanwhile=meanwhile)
 
 
 def random_ids(vocab_size: int) -> list[int]:

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import rauq
+from rauq.arguments import nothing
 from rauq.capture.cache import Prefix
 from rauq.capture.check import Check
 from rauq.capture.extras import Kept
@@ -35,7 +36,8 @@ class FakeSession:
         self.kept, self.offsets, self.seen = Kept((), layout), wanted.offsets, len(prefix.ids)
         self.begins, self.blocks = np.array(layout.begins), []
 
-    def feed(self, ids, *, tail):
+    def feed(self, ids, *, tail, meanwhile=nothing):
+        meanwhile()
         positions = self.seen + np.arange(ids.shape[1])[-tail:] - self.begins[:, None]
         self.seen += ids.shape[1]
         rows = [[[weights(position, back) for back in range(self.offsets)] for position in own] for own in positions]
