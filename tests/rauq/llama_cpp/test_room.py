@@ -1,14 +1,18 @@
 """Answers that share the cache of one process: what they feed is one batch, and none waits for a slow one."""
 
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
+from rauq.capture.logits import LogitsBuffer
 from rauq.errors import EngineStopped, InvalidInput, Stopped
 from rauq.llama_cpp import room
+from rauq.llama_cpp.process import receive
 from rauq.model.loading import load_model
 from tests.gguf_files import MERGED, save_gguf
 from tests.waiting import wait_until
@@ -53,6 +57,22 @@ def held(at, *, until, reached):
             assert until.wait(30)
 
     return on_token
+
+
+@pytest.mark.parametrize("is_joined", [False, True])
+def test_a_token_is_kept_while_the_process_runs_it(lm, monkeypatch, is_joined):
+    seen = []
+
+    def noting(name, act):
+        return lambda *given, **options: (seen.append(name), act(*given, **options))[1]
+
+    with lm.together(200) if is_joined else nullcontext(lm) as model:
+        monkeypatch.setattr("rauq.llama_cpp.process.receive", noting("r", receive))
+        monkeypatch.setattr(LogitsBuffer, "add", noting("k", LogitsBuffer.add))
+        trace = model.generate(PROMPT, **OPTIONS)
+        told = "".join(seen)
+    assert len(trace.logprobs) == LENGTH
+    assert re.match(rf"r+(kr){{{LENGTH - 1}}}k", told), told  # the last token is not run
 
 
 def test_tokens_of_all_are_one_batch(lm, batches):
