@@ -1,4 +1,4 @@
-"""From the threads of the model to the event loop: what happens to the answers of one step is handed over at once."""
+"""From the threads of the model to the event loop: what happens to the answers of one step is handed over together."""
 
 import asyncio
 import threading
@@ -8,8 +8,8 @@ from serve.job import Event
 
 Letter = tuple[int, Event]  # the index of a choice, and what happened to it
 Box = asyncio.Queue[Letter]
-# Seconds: all answers that grow together have their next tokens by then. Waking the loop for each of them would take
-# the time of the threads that still choose theirs.
+# Seconds: all answers that grow together usually have their next tokens by then. Waking the loop for each of them would
+# take time from the threads that still choose theirs.
 _STEP = 0.003
 
 

@@ -45,7 +45,7 @@ def chooser(
 
 
 def most_probable(logits: Tensor) -> Tensor:
-    """Logits (B, V) to the most probable tokens (B,): the first of several, and the first undefined one if there is."""
+    """Logits (B, V) to the most probable tokens (B,): the first of several, or the first undefined one."""
     if logits.device.type == "cpu" and logits.dtype == torch.float32:  # numpy takes a tenth of the time of torch
         return torch.from_numpy(logits.detach().numpy().argmax(axis=-1))
     return logits.argmax(dim=-1)

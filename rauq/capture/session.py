@@ -37,7 +37,7 @@ class CaptureSession(Protocol):
     def feed(self, ids: Tensor, *, tail: int, meanwhile: Act = nothing) -> Tensor:
         """Feed ids (B, n); logits (B, tail, V) of the last `tail` positions, whose rows are kept.
 
-        `meanwhile` is called once: while another process computes, or before this one does.
+        `meanwhile` is called once, unless this raises: while another process computes, or before this one does.
         """
 
     def repeat(self, times: int) -> None:

@@ -56,7 +56,7 @@ class Process:
         try:
             send(self._requests, Message({"do": do, **options}, arrays))
             with self._cancelled_by(cancel):
-                meanwhile()
+                fault = _fault_of(meanwhile)
                 reply = receive(self._replies)
         except OSError:
             reply = None
@@ -67,6 +67,8 @@ class Process:
             raise self._ended()
         if "error" in reply.header:
             raise getattr(errors, reply.header["error"])(reply.header["message"])
+        if fault is not None:
+            raise fault
         return reply
 
     def close(self) -> None:
@@ -118,6 +120,15 @@ class Process:
             f"and the next prompt starts another.{wrote}"
         )
         return errors.EngineStopped(message)
+
+
+def _fault_of(act: Act) -> Exception | None:
+    """What a call raises: the reply to a request has to be read before."""
+    try:
+        act()
+    except Exception as error:  # noqa: BLE001 - the caller raises it later
+        return error
+    return None
 
 
 def start(*, module: str = "rauq.llama_cpp.child") -> Process:

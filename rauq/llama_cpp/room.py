@@ -44,15 +44,19 @@ class _Fed:
 
 
 class _Once:
-    """Calls a function the first time that it is called."""
+    """Calls a function the first time that it is called, and keeps what that raises: it concerns one answer alone."""
 
     def __init__(self, act: Act) -> None:
         self.act = act
+        self.fault: Exception | None = None
 
     def __call__(self) -> None:
         """Call it, or do nothing."""
         act, self.act = self.act, nothing
-        act()
+        try:
+            act()
+        except Exception as error:  # noqa: BLE001 - `feed` raises it
+            self.fault = error
 
 
 class _Any:
@@ -131,7 +135,8 @@ class Room:
     def feed(self, tokens: Tokens, *, cancel: Cancel | None, meanwhile: Act = nothing) -> Message:
         """What a prompt or the next token of a sequence gives; `cancel` ends a prompt.
 
-        `meanwhile` is called once, while the others choose their tokens or the process runs them.
+        `meanwhile` is called once before this returns: if possible, while others choose their tokens or the process
+        runs them.
 
         Raises:
             InvalidInput: the room is closed.
@@ -151,6 +156,8 @@ class Room:
         reply = self.replies.pop(sequence)
         if isinstance(reply, RauqError):
             raise type(reply)(*reply.args)
+        if once.fault is not None:
+            raise once.fault
         return reply
 
     def _check_open(self) -> None:

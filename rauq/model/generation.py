@@ -285,10 +285,10 @@ def _decoded(
         keep, goes_on = partial(buffer.add, last, chosen), any(answer.is_open for answer in answers)
         if last_row or goes_on:
             logits = session.feed(chosen[:, None], tail=1, meanwhile=keep)
-        else:
-            keep()
         if not goes_on:
             session.close()  # others need not wait until the traces are made
+        if not (last_row or goes_on):
+            keep()
         for item in growing:
             _tell(answers[item], partial(so_far, [item]))
     left = [item for item, answer in enumerate(answers) if answer.told is None]

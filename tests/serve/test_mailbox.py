@@ -1,7 +1,6 @@
 """What happens to answers reaches the event loop: all of it, in order, and waking it once for what comes together."""
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -18,7 +17,7 @@ def awakened():
             call = loop.call_soon_threadsafe
 
             def counting(*given, **options):
-                wakes.append(given)
+                wakes.extend([given] if given[0] == loop.call_later else [])
                 return call(*given, **options)
 
             loop.call_soon_threadsafe = counting
@@ -52,8 +51,7 @@ def test_every_letter_of_every_thread_arrives_in_its_order(awakened):
             for number in range(letters):
                 mailbox.put(loop, box, (thread, number))
 
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(write, range(threads)))
+        await asyncio.gather(*(asyncio.to_thread(write, thread) for thread in range(threads)))
         found = [await box.get() for _ in range(threads * letters)]
         assert box.empty()
         for thread in range(threads):

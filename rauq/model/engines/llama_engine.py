@@ -333,7 +333,8 @@ class LlamaSession:
             placed[rows[:, 0], :, :, rows[:, 1]] = given.transpose(2, 0, 1, 3)
             return torch.from_numpy(placed)
 
-        self.blocks = [self.band()] if self.steps else self.blocks
+        if self.steps:
+            self.band()  # which turns them into a block
         self.blocks.append(block(band))
         if self.kept.part_shares is not None:
             self.kept.part_shares.blocks.append(block(shares))

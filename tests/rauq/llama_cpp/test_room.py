@@ -1,5 +1,6 @@
 """Answers that share the cache of one process: what they feed is one batch, and none waits for a slow one."""
 
+import itertools
 import re
 import threading
 import time
@@ -12,7 +13,7 @@ import pytest
 from rauq.capture.logits import LogitsBuffer
 from rauq.errors import EngineStopped, InvalidInput, Stopped
 from rauq.llama_cpp import room
-from rauq.llama_cpp.process import receive
+from rauq.llama_cpp.process import receive, send
 from rauq.model.loading import load_model
 from tests.gguf_files import MERGED, save_gguf
 from tests.waiting import wait_until
@@ -67,12 +68,30 @@ def test_a_token_is_kept_while_the_process_runs_it(lm, monkeypatch, is_joined):
         return lambda *given, **options: (seen.append(name), act(*given, **options))[1]
 
     with lm.together(200) if is_joined else nullcontext(lm) as model:
+        monkeypatch.setattr("rauq.llama_cpp.process.send", noting("s", send))
         monkeypatch.setattr("rauq.llama_cpp.process.receive", noting("r", receive))
         monkeypatch.setattr(LogitsBuffer, "add", noting("k", LogitsBuffer.add))
         trace = model.generate(PROMPT, **OPTIONS)
         told = "".join(seen)
     assert len(trace.logprobs) == LENGTH
-    assert re.match(rf"r+(kr){{{LENGTH - 1}}}k", told), told  # the last token is not run
+    assert re.match(rf"(sr)+(skr){{{LENGTH - 1}}}(sr)*k", told), told  # the last token is not run
+
+
+@pytest.mark.parametrize("is_joined", [False, True])
+def test_a_token_that_cannot_be_kept_ends_its_answer_alone(lm, alone, monkeypatch, is_joined):
+    add, count = LogitsBuffer.add, itertools.count()
+
+    def full(*given):
+        if next(count) == 3:
+            raise MemoryError
+        return add(*given)
+
+    monkeypatch.setattr(LogitsBuffer, "add", full)
+    with lm.together(200) if is_joined else nullcontext(lm) as model:
+        with pytest.raises(MemoryError):
+            model.generate(alone[0].prompt_ids.tolist(), **OPTIONS)
+        again = model.generate(alone[1].prompt_ids.tolist(), **OPTIONS)
+    assert again.answer_ids.tolist() == alone[1].answer_ids.tolist()
 
 
 def test_tokens_of_all_are_one_batch(lm, batches):
