@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -278,22 +277,21 @@ def started(folder, *options):
 
 
 def test_sigterm_ends_a_server_once_ten_answers_have_ended(chat_folder):
-    begun = threading.Semaphore(0)
-
     def read(address, body):
         with httpx.stream("POST", f"{address}/v1/chat/completions", json=body, timeout=60) as response:
-            lines = []
-            for line in filter(None, response.iter_lines()):
-                begun.release()
-                lines.append(line)
-        return lines
+            return list(filter(None, response.iter_lines()))
+
+    def have_all_come():
+        said = httpx.get(f"{address}/metrics").text
+        there = [int(count) for count in re.findall(r"^rauq_serve_(?:waiting|running) (\d+)$", said, re.MULTILINE)]
+        return sum(there) + sum(one.done() for one in answers) >= len(answers)
 
     with started(chat_folder) as (running, address):
         name = httpx.get(f"{address}/v1/models").json()["data"][0]["id"]
         body = {"model": name, "messages": MESSAGES, "max_tokens": 100, "stream": True}
         with ThreadPoolExecutor(10) as pool:
             answers = [pool.submit(read, address, body) for _ in range(10)]
-            assert begun.acquire(timeout=60)
+            wait_until(have_all_come)
             running.send_signal(signal.SIGTERM)
             last = [one.result()[-1] for one in answers]
         assert running.wait(60) == 0
