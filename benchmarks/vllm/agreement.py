@@ -58,7 +58,7 @@ FEW_BLOCKS = ("--block-size", "32", "--num-gpu-blocks-override", "20", "--max-mo
 STREAMED = ("--middleware", "rauq_vllm.stream.StreamedRows")
 WAYS = (
     Way("with prefix caching", (), (1, 8, 16)),
-    Way("without prefix caching, prompts in chunks of 32", IN_CHUNKS, (8,)),
+    Way("without prefix caching, prompts in chunks of 32", IN_CHUNKS, (1, 8, 16)),
     Way("20 blocks of 32 tokens", FEW_BLOCKS, (16,), tokens=96),
     Way("streamed, beside clients that hang up", STREAMED, (8,), leavers=LEAVERS, stream=True),
 )

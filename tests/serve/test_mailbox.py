@@ -1,6 +1,7 @@
 """What happens to answers reaches the event loop: all of it, in order, and waking it once for what comes together."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -23,7 +24,8 @@ def awakened():
             loop.call_soon_threadsafe = counting
             await body(loop, wakes)
 
-        asyncio.run(counted())
+        with ThreadPoolExecutor(1) as apart:  # this thread may have the loop of a browser
+            apart.submit(lambda: asyncio.run(counted())).result()
 
     return run
 
