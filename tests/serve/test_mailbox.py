@@ -1,11 +1,11 @@
 """What happens to answers reaches the event loop: all of it, in order, and waking it once for what comes together."""
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from serve.mailbox import Mailbox
+from tests.event_loops import run_apart
 
 
 @pytest.fixture
@@ -24,8 +24,7 @@ def awakened():
             loop.call_soon_threadsafe = counting
             await body(loop, wakes)
 
-        with ThreadPoolExecutor(1) as apart:  # this thread may have the loop of a browser
-            apart.submit(lambda: asyncio.run(counted())).result()
+        run_apart(counted())
 
     return run
 
