@@ -1,7 +1,7 @@
-"""What it costs to watch an answer while transformers generates it: steps that are watched, against those beside them.
+"""What it costs to watch an answer while transformers generates it: watched steps against the steps before them.
 
 By the clock on smollm2, in one thread, with short and long prompts. Every second token of an answer is watched:
-whatever else a machine does at the moment, it does to two steps that follow each other.
+whatever else the machine does at the moment slows down both of two steps that follow each other.
 """
 
 import time
@@ -115,7 +115,7 @@ def record_of(found: dict[Way, Steps]) -> Record:
     return measured(
         "monitor",
         title="Watching an answer while it is written",
-        about=f"SmolLM2-135M-Instruct in transformers on one thread: every second token is watched; ratios of "
+        about="SmolLM2-135M-Instruct in transformers on one thread: every second token is watched; ratios of "
         f"each to the one before, medians of {ROUNDS} answers of {NEW_TOKENS} tokens with 95 % intervals.",
         columns=COLUMNS,
         rows=rows,

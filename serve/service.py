@@ -15,8 +15,8 @@ from rauq.model.language_model import LanguageModel
 from rauq.model.monitor import Monitor
 from rauq.scoring.settings import Settings
 from serve.counts import Counts
+from serve.handover import Events, Handover
 from serve.job import Ended, Event, Failed, Job, Wanted
-from serve.mailbox import Box, Mailbox
 from serve.numbers import Scored, answer_numbers, scored
 from serve.refusals import Refusal
 from serve.requests import AnyRequest, Kind
@@ -49,7 +49,7 @@ class Service:
     key: str = ""
     keep: Keep | None = None
     counts: Counts = field(default_factory=Counts)
-    mailbox: Mailbox = field(default_factory=Mailbox)
+    handover: Handover = field(default_factory=Handover)
 
     def score(self, ended: Ended) -> Scored:
         """The score of an answer that has ended."""
@@ -76,7 +76,7 @@ class Answers:
 
     def __init__(self, service: Service, asked: AnyRequest, kind: Kind, *, base: str) -> None:
         self.service, self.asked, self.kind, self.base = service, asked, kind, base
-        self.events: Box = asyncio.Queue()
+        self.events: Events = asyncio.Queue()
         self.loop = asyncio.get_running_loop()
         self.began = time.monotonic()
         self.num_prompt = 0
@@ -150,7 +150,7 @@ class Answers:
         elif isinstance(event, Failed):
             self.service.counts.failure()
         if not self.loop.is_closed():
-            self.service.mailbox.put(self.loop, self.events, (index, event))
+            self.service.handover.put(self.loop, self.events, (index, event))
 
 
 def _derived(seed: int, row: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-_MOST_OF_ROUNDED = 1.01  # a weight is at most 1
+_LARGEST_WEIGHT = 1.01  # 1, and rounding
 LAYOUTS = ("rows", "columns")
 """How a kernel stores the keys, or the values, of a block: (B, D), or (D, B)."""
 
@@ -59,8 +59,8 @@ def weights_near(
 ) -> Tensor:
     """As `weights`, from the logarithms `totals` (S, R, H) of the sums: only the keys just behind a query are read.
 
-    `cache` (blocks, G, B, D) has one key in each row; `blocks` (S, U): the numbers of each sequence's blocks. Weights
-    that cannot be, since a total is too small or not finite, are nan.
+    `cache` (blocks, G, B, D) has one key in each row; `blocks` (S, U): the numbers of each sequence's blocks.
+    Where a total is not finite, or so small that a weight would be above 1, the weight is nan.
     """
     size = cache.shape[2]
     back = torch.arange(offsets, device=cache.device)
@@ -74,8 +74,8 @@ def weights_near(
     found = (scores - totals[..., None]).exp()  # (S, R, H, K)
     if softmax.window:
         found = found.masked_fill(back >= softmax.window, 0.0)
-    cannot_be = (found > _MOST_OF_ROUNDED) | ~totals.isfinite()[..., None]
-    return found.masked_fill((wanted < 0)[:, :, None] | cannot_be, torch.nan)
+    impossible = (found > _LARGEST_WEIGHT) | ~totals.isfinite()[..., None]
+    return found.masked_fill((wanted < 0)[:, :, None] | impossible, torch.nan)
 
 
 def total(query: Tensor, keys: Tensor, length: int, *, layout: str, softmax: Softmax) -> Tensor:

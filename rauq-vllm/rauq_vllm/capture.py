@@ -128,14 +128,7 @@ class Layer:
     def kind(self) -> Hashable:
         """Layers of one kind can be computed together."""
         softmax = self.softmax
-        return (
-            self.group,
-            self.layouts,
-            softmax.scale,
-            softmax.window,
-            softmax.softcap,
-            id(softmax.sinks),
-        )
+        return self.group, self.layouts, softmax.scale, softmax.window, softmax.softcap, id(softmax.sinks)
 
 
 @dataclass(frozen=True, eq=False)

@@ -283,11 +283,12 @@ def _decoded(
         observe(last, chosen, session.latest)
         extend(chosen)
         keep, goes_on = partial(buffer.add, last, chosen), any(answer.is_open for answer in answers)
-        if last_row or goes_on:
+        is_fed = last_row or goes_on
+        if is_fed:
             logits = session.feed(chosen[:, None], tail=1, meanwhile=keep)
         if not goes_on:
             session.close()  # others need not wait until the traces are made
-        if not (last_row or goes_on):
+        if not is_fed:
             keep()
         for item in growing:
             _tell(answers[item], partial(so_far, [item]))

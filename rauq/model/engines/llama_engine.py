@@ -248,15 +248,12 @@ class LlamaSession:
                 self.process.ask("copy", source=first, target=other, length=self.seen - begin)
         self.sequences = [sequence for group in repeated for sequence in group]
         self.begins = np.repeat(self.begins, times).tolist()
-        self.blocks = [block.repeat_interleave(times, dim=0) for block in (self.band(),)]
+        self.blocks = [self.band().repeat_interleave(times, dim=0)]
         self.kept.repeat(times)
 
     def band(self) -> Tensor:
         """See `rauq.capture.session.CaptureSession`."""
-        if self.steps:
-            rows = np.stack(self.steps, axis=3).transpose(2, 0, 1, 3, 4)  # (L, H, B, n, K) to (B, L, H, n, K)
-            self.blocks.append(torch.from_numpy(rows))
-            self.steps = []
+        self._flush()
         self.blocks = [torch.cat(self.blocks, dim=3)]
         return self.blocks[0]
 
@@ -269,6 +266,13 @@ class LlamaSession:
 
     def close(self) -> None:
         """See `rauq.capture.session.CaptureSession`: the next one empties the cache."""
+
+    def _flush(self) -> None:
+        """Make a block of the steps."""
+        if self.steps:
+            rows = np.stack(self.steps, axis=3).transpose(2, 0, 1, 3, 4)  # (L, H, B, n, K) to (B, L, H, n, K)
+            self.blocks.append(torch.from_numpy(rows))
+            self.steps = []
 
     def _begin(self, wanted: Wanted, prefix: Prefix, budget: Budget) -> None:
         self.process.ask("begin", cells=budget.tokens, offsets=wanted.offsets)
@@ -309,7 +313,7 @@ class LlamaSession:
         reply = self._reply(sent, meanwhile)
         self.seen += 1
         logits, band, shares = reply.arrays
-        self.steps.append(band)  # made a tensor later: between two steps of the process, time is short
+        self.steps.append(band)  # a tensor is made later: llama.cpp waits between two steps
         if self.kept.part_shares is not None:
             self.kept.part_shares.blocks.append(torch.from_numpy(shares.transpose(2, 0, 1, 3)[:, :, :, None]))
         return torch.from_numpy(logits[:, None])
@@ -333,8 +337,7 @@ class LlamaSession:
             placed[rows[:, 0], :, :, rows[:, 1]] = given.transpose(2, 0, 1, 3)
             return torch.from_numpy(placed)
 
-        if self.steps:
-            self.band()  # which turns them into a block
+        self._flush()
         self.blocks.append(block(band))
         if self.kept.part_shares is not None:
             self.kept.part_shares.blocks.append(block(shares))

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from serve.mailbox import Mailbox
+from serve.handover import Handover
 from tests.event_loops import run_apart
 
 
@@ -29,34 +29,34 @@ def awakened():
     return run
 
 
-def test_letters_of_one_step_wake_the_loop_once(awakened):
+def test_events_of_one_step_wake_the_loop_once(awakened):
     async def body(loop, wakes):
-        mailbox, boxes = Mailbox(), [asyncio.Queue() for _ in range(3)]
+        handover, queues = Handover(), [asyncio.Queue() for _ in range(3)]
         for _ in range(2):
             wakes.clear()
-            for number, box in enumerate(boxes):
-                mailbox.put(loop, box, (number, "grown"))
-            assert [await box.get() for box in boxes] == [(number, "grown") for number in range(3)]
+            for number, queue in enumerate(queues):
+                handover.put(loop, queue, (number, "grown"))
+            assert [await queue.get() for queue in queues] == [(number, "grown") for number in range(3)]
             assert len(wakes) == 1
 
     awakened(body)
 
 
-def test_every_letter_of_every_thread_arrives_in_its_order(awakened):
-    threads, letters = 8, 200
+def test_every_event_of_every_thread_arrives_in_its_order(awakened):
+    threads, events = 8, 200
 
     async def body(loop, wakes):
-        mailbox, box = Mailbox(), asyncio.Queue()
+        handover, queue = Handover(), asyncio.Queue()
 
         def write(thread):
-            for number in range(letters):
-                mailbox.put(loop, box, (thread, number))
+            for number in range(events):
+                handover.put(loop, queue, (thread, number))
 
         await asyncio.gather(*(asyncio.to_thread(write, thread) for thread in range(threads)))
-        found = [await box.get() for _ in range(threads * letters)]
-        assert box.empty()
+        found = [await queue.get() for _ in range(threads * events)]
+        assert queue.empty()
         for thread in range(threads):
-            assert [number for one, number in found if one == thread] == list(range(letters))
-        assert len(wakes) < threads * letters
+            assert [number for one, number in found if one == thread] == list(range(events))
+        assert len(wakes) < threads * events
 
     awakened(body)
