@@ -52,6 +52,16 @@ def opened(unknown_place):
     rested(unknown_place)
 
 
+def drawn_narrower(page):
+    """Draw every view again in a narrower window, and once more in the window it had."""
+    tracks, size = page.locator("canvas.tracks"), page.viewport_size
+    before = tracks.evaluate("canvas => canvas.width")
+    page.set_viewport_size({**size, "width": size["width"] - 40})
+    expect(tracks).not_to_have_js_property("width", before)
+    page.set_viewport_size(size)
+    expect(tracks).to_have_js_property("width", before)
+
+
 def test_keys_work_after_a_click_anywhere_in_the_views(opened):
     for place, selector in PLACES.items():
         where = {"x": 2, "y": 2} if place == "blank space between the views" else None
@@ -97,6 +107,21 @@ def test_keys_of_a_field_stay_its_own(opened):
     expect(field).to_have_value(str(before + 1))
     expect(opened.locator(".token[aria-pressed=true]")).to_have_count(0)
     expect(opened.locator(".token.wrong")).to_have_count(0)
+
+
+def test_a_number_being_typed_outlives_a_new_picture(opened):
+    field = opened.get_by_label("Layer", exact=True)
+    other = "3" if field.input_value() == "2" else "2"
+    enter(field, other)
+    drawn_narrower(opened)
+    expect(field).to_have_value(other)
+    field.press("Enter")
+    expect(opened).to_have_url(re.compile(f"layer={other}$"))
+    enter(field, "")
+    drawn_narrower(opened)
+    expect(field).to_have_value("")
+    field.press("Enter")
+    expect(field).to_have_value(other)
 
 
 def test_keys_work_after_the_button_that_hides_itself(opened):

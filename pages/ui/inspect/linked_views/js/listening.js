@@ -98,9 +98,16 @@ function onOverview(stage, canvas) {
   on(canvas, "pointermove", move);
 }
 
-// An emptied field changes nothing: the selection stays and is written back into it.
+// An emptied field changes nothing: the selection stays and is written back into it. Until a number that is being typed
+// is entered or left, no picture writes over it.
 function onNumber(stage, name, change) {
-  on(stage.part(name), "change", ({ target }) => select(stage, target.value === "" ? {} : change(Number(target.value))));
+  const field = stage.part(name);
+  on(field, "input", () => (field.dataset.typed = ""));
+  on(field, "blur", () => delete field.dataset.typed);
+  on(field, "change", () => {
+    delete field.dataset.typed;
+    select(stage, field.value === "" ? {} : change(Number(field.value)));
+  });
 }
 
 function onCells(stage, canvas, { find, say, choose }) {

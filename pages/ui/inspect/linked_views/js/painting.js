@@ -102,8 +102,8 @@ export function paint(stage) {
   paintTokenBar(stage);
   part("overview").hidden ||= Boolean(data.empty);
   if (data.empty) return; // nothing was scored, so the panels are hidden
-  part("layer-input").value = view.layer;
-  part("head-input").value = view.head;
+  writeNumber(part("layer-input"), view.layer);
+  writeNumber(part("head-input"), view.head);
   paintMapWords(part, data, view);
   explain(part("token-title"), `Heads of layer ${view.layer}, token by token`, data.words);
   paintHeads(part("heads"), data, view);
@@ -118,6 +118,10 @@ export function paint(stage) {
   paintTracks(stage, colours);
   nameCanvas(part("layer-head"), `Previous-token ${data.weightName}, layer by head, ${part("map-sub").textContent}. Shown: layer ${view.layer}, head ${view.head}.`);
   nameCanvas(part("token-head"), `${part("token-title").textContent}. Shown: head ${view.head}.`);
+}
+
+function writeNumber(field, number) {
+  if (field.dataset.typed === undefined) field.value = number;
 }
 
 // Which layer and head the tracks show, why, and the way to the layer that gives the score.
