@@ -16,3 +16,4 @@ def register() -> None:
     agree_on_folder()
     register_backend(AttentionBackendEnum.CPU_ATTN, "rauq_vllm.backend.CPUBackend")
     register_backend(AttentionBackendEnum.FLASH_ATTN, "rauq_vllm.backend.FlashBackend")
+    register_backend(AttentionBackendEnum.FLASHINFER, "rauq_vllm.infer_backend.InferBackend")

@@ -1,7 +1,7 @@
 """vLLM's attention, which also shows the connector what a layer computed: on a CPU, and by FlashAttention on a GPU.
 
 FlashAttention has not been tried. In both, captured weights are checked by the layer's output (`rauq_vllm.check`);
-those of FlashAttention follow from its own sums of softmaxes where these are right (`rauq_vllm.kernel`).
+those of a GPU follow from the kernel's own sums of softmaxes where these are right (`rauq_vllm.kernel`).
 """
 
 from typing import Any
@@ -30,9 +30,9 @@ class CapturingAttention:
         """How many keys a query sees, its own included; 0: all before it."""
         raise NotImplementedError
 
-    def totals(self, keys: Tensor, values: Tensor) -> Totals | None:
+    def totals(self, keys: Tensor, values: Tensor, batch: Any) -> Totals | None:
         """The kernel's sums of softmaxes over the keys of these caches, if it gives them."""
-        del keys, values
+        del keys, values, batch
         return None
 
     def forward(  # noqa: PLR0917 - vLLM's own
@@ -55,7 +55,7 @@ class CapturingAttention:
             note = getattr(get_kv_transfer_group(), "note_attention", None)  # another connector has none
             if note is not None:
                 keys, values = self.caches(kv_cache)
-                totals = self.totals(keys, values)
+                totals = self.totals(keys, values, attn_metadata)
                 note(layer.layer_name, LayerStep(query, key, value, keys, values, output, attn_metadata, totals))
         return found
 
@@ -76,8 +76,10 @@ class CapturingCPUAttention(CapturingAttention, CPUAttentionBackendImpl):
         return max(0, self.sliding_window)
 
 
-class CapturingFlashAttention(CapturingAttention, FlashAttentionImpl):
-    """FlashAttention, whose cache has each key beside its value."""
+class PairedCache(CapturingAttention):
+    """Attention whose cache has each key beside its value, as that of FlashAttention and FlashInfer."""
+
+    sliding_window: tuple[int, int]
 
     @staticmethod
     def caches(kv_cache: Tensor) -> tuple[Tensor, Tensor]:
@@ -87,11 +89,16 @@ class CapturingFlashAttention(CapturingAttention, FlashAttentionImpl):
 
     @property
     def window(self) -> int:
-        """FlashAttention's number and the query's own key; its number is -1 where there is no window."""
+        """The kernel's number and the query's own key; its number is -1 where there is no window."""
         return max(0, self.sliding_window[0] + 1)
 
-    def totals(self, keys: Tensor, values: Tensor) -> Totals | None:
+
+class CapturingFlashAttention(PairedCache, FlashAttentionImpl):
+    """FlashAttention, with the sums of its softmaxes where it gives them."""
+
+    def totals(self, keys: Tensor, values: Tensor, batch: Any) -> Totals | None:
         """The kernel's own; None where it rounds logits (a soft cap), or is compiled once more for them (version 4)."""
+        del batch
         if self.logits_soft_cap or self.vllm_flash_attn_version not in (2, 3):
             return None
 

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,11 @@ class RowBatch:
     order: Tensor
     lengths: Tensor
     blocks: Tensor
+
+    @cached_property
+    def alone(self) -> tuple[Tensor, Tensor]:
+        """Each row as a sequence of its own: how many keys it sees (S * R,), and where these are (S * R, U)."""
+        return self.lengths.flatten(), self.blocks.repeat_interleave(self.lengths.shape[1], 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +153,7 @@ class LayerInputs:
     def near(self, place: int, rows: RowBatch, totals: Totals, *, offsets: int) -> Tensor:
         """The weights (S, R, H, K) of one batch of rows, from the totals."""
         query = self.queries[place]
-        blocks = rows.blocks.int().repeat_interleave(query.shape[1], 0)  # each row as a sequence of its own
-        found = totals(query.flatten(0, 1), rows.lengths.flatten(), blocks).view(query.shape[:3])
+        found = totals(query.flatten(0, 1), *rows.alone).view(query.shape[:3])
         return weights_near(
             query,
             self.cache,

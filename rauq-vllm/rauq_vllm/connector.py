@@ -228,7 +228,7 @@ def _softmax(name: str, layer: Any) -> Softmax:
     if not is_captured:
         message = (
             f"{name} has the attention {type(layer).__name__}, which rauq-vllm does not capture. On a GPU, start vLLM "
-            "with --attention-backend FLASH_ATTN."
+            "with --attention-backend FLASH_ATTN or FLASHINFER."
         )
         raise ValueError(message)
     if layer.alibi_slopes is not None:

@@ -8,6 +8,7 @@ from vllm.platforms import current_platform
 
 VERSIONS = ("0.32",)
 MOST_OFFSETS = 64
+_CACHES = ("auto", "float16", "bfloat16")  # of keys that are stored as they are
 
 
 def check(config: Any) -> None:
@@ -36,6 +37,6 @@ def _faults(config: Any) -> Iterator[str]:
         "latent attention (MLA)": model.use_mla,
         "a hybrid of attention and other layers": model.is_hybrid,
         "an encoder": model.is_encoder_decoder,
-        "a quantised key cache": config.cache_config.cache_dtype.startswith("fp8"),
+        "a quantised key cache": config.cache_config.cache_dtype not in _CACHES,
     }
     yield from (name for name, is_so in kinds.items() if is_so)

@@ -1,5 +1,6 @@
 """Rows are those of their request: from batches of decoding, chunks of prompts and preempted answers, in any blocks."""
 
+import itertools
 import os
 import resource
 import signal
@@ -12,7 +13,7 @@ from rauq_vllm import capture
 from rauq_vllm.attention import Softmax
 from rauq_vllm.capture import Layer, Step
 from rauq_vllm.check import LayerStep
-from rauq_vllm.kernel import flash_totals
+from rauq_vllm.kernel import RowsPlan, flash_totals, infer_totals
 from rauq_vllm.plan import Asked, layers_of, part_of
 from rauq_vllm.rows import append, new_folder, take
 
@@ -40,11 +41,12 @@ class Engine:
     """Caches with blocks in disorder, and sequences of random queries, keys and values.
 
     `layers` are those of the plugin, which compute their weights as `softmaxes` say; `error` is that of the sums of a
-    kernel that gives them.
+    kernel that gives them, which is FlashInfer's if `infers`.
     """
 
-    def __init__(self, lengths, softmaxes=SOFTMAXES, error=None):
-        self.error, self.calls = error, 0
+    def __init__(self, lengths, softmaxes=SOFTMAXES, *, error=None, infers=False):
+        self.error, self.calls, self.infers = error, 0, infers
+        self.rows_plan = RowsPlan(FlashInfer(self))
         generator = torch.Generator().manual_seed(3)
         self.queries, self.keys, self.values = (
             [torch.randn(LAYERS, length, count, WIDTH, generator=generator) for length in lengths]
@@ -94,9 +96,13 @@ class Engine:
         attention = SimpleNamespace(
             scale=SOFTMAXES[0].scale,
             sliding_window=(window - 1, 0) if window else (-1, -1),
+            window_left=window - 1 if window else -1,
+            num_kv_heads=GROUPS,
             vllm_flash_attn_version=3,
             sinks=None,
         )
+        if self.infers:
+            return infer_totals(lambda: self.rows_plan, attention, lambda: self.caches[:, number], size=BLOCK)
         return flash_totals(self._flash, attention, lambda: self.caches[:, number].transpose(2, 3))
 
     def _flash(self, *, q, k, v, cu_seqlens_q, seqused_k, block_table, softmax_scale, window_size, **options):
@@ -108,13 +114,17 @@ class Engine:
         assert cu_seqlens_q.tolist() == list(range(len(q) + 1))
         assert {one.dtype for one in (cu_seqlens_q, seqused_k, block_table)} == {torch.int32}
         assert k.shape == v.shape
+        return None, self.sums(q, k, seqused_k.tolist(), block_table.long(), softmax_scale, window_size[0]).T
+
+    def sums(self, queries, cache, lengths, tables, scale, left):
+        """The logarithms (n, H) of a kernel's sums, from keys (blocks, B, G, D)."""
         self.calls += 1
-        sums = []
-        for query, length, blocks in zip(q, seqused_k.tolist(), block_table.long(), strict=True):
-            first = 0 if window_size[0] < 0 else max(0, length - 1 - window_size[0])
-            keys = k[blocks].flatten(0, 1)[first:length].repeat_interleave(HEADS // GROUPS, dim=1)
-            sums.append((torch.einsum("hd,thd->ht", query, keys) * softmax_scale).logsumexp(-1) + self.error)
-        return None, torch.stack(sums, dim=1)
+        found = []
+        for query, length, blocks in zip(queries, lengths, tables, strict=True):
+            first = 0 if left < 0 else max(0, length - 1 - left)
+            keys = cache[blocks].flatten(0, 1)[first:length].repeat_interleave(HEADS // GROUPS, dim=1)
+            found.append((torch.einsum("hd,thd->ht", query, keys) * scale).logsumexp(-1) + self.error)
+        return torch.stack(found)
 
     def _store(self, sequence, number, length):
         """Keys and values of a sequence so far; those computed before may have come from a cached prefix."""
@@ -144,6 +154,34 @@ class Engine:
             for head in range(HEADS):
                 found[number, head] = self.weights(sequence, number, position, head)[0][[-1, -2]]
         return found
+
+
+class FlashInfer:
+    """`BatchDecodeWithPagedKVCacheWrapper` in the layout HND, as FlashInfer documents it: its sums are to the base 2."""
+
+    def __init__(self, engine):
+        self.engine, self.plans = engine, 0
+
+    def plan(self, *, indptr, indices, last_page_len, page_size, **options):
+        assert {one.dtype for one in (indptr, indices, last_page_len)} == {torch.int32}
+        assert (options["num_qo_heads"], options["num_kv_heads"], options["head_dim"]) == (HEADS, GROUPS, WIDTH)
+        assert options["q_data_type"] == options["kv_data_type"] == torch.float32
+        assert int(indptr[-1]) == len(indices)
+        assert ((last_page_len >= 1) & (last_page_len <= page_size)).all()
+        self.tables = [indices[start:end].long() for start, end in itertools.pairwise(indptr.tolist())]
+        used = [len(table) - 1 for table in self.tables]
+        self.lengths = [pages * page_size + last for pages, last in zip(used, last_page_len.tolist(), strict=True)]
+        self.options = options
+        self.plans += 1
+
+    def run(self, q, caches, *, sinks, return_lse):
+        assert return_lse
+        assert sinks is None
+        keys, values = caches
+        assert keys.shape == values.shape
+        scale, left = self.options["sm_scale"], self.options["window_left"]
+        sums = self.engine.sums(q, keys.transpose(1, 2), self.lengths, self.tables, scale, left)
+        return None, sums / np.log(2)
 
 
 def step_of(engine, asked, work):
@@ -177,11 +215,12 @@ STEPS = (
 )
 
 
+@pytest.mark.parametrize("infers", [False, True])
 @pytest.mark.parametrize(("most", "error"), [(1, None), (10**6, None), (1, 0.0), (10**6, 0.0), (10**6, 0.01)])
-def test_every_row_is_that_of_its_request(asked, monkeypatch, most, error):
+def test_every_row_is_that_of_its_request(asked, monkeypatch, most, error, infers):
     monkeypatch.setattr(capture, "_MOST_NUMBERS", most)
     monkeypatch.setattr(capture, "_MOST_TOKENS", most)
-    engine = Engine((9, 12, 5), error=error)
+    engine = Engine((9, 12, 5), error=error, infers=infers)
     for work in STEPS:
         run(engine, asked, work)
     assert [layer.has_totals for layer in engine.layers] == [error == 0.0] * LAYERS
@@ -206,6 +245,17 @@ def test_a_kernels_sums_are_compared_when_a_sequence_is_twice_as_long_and_no_lon
     found = take(asked[1].weights, first=8, count=3, shape=(LAYERS, HEADS, 2))
     right = np.stack([engine.row(1, 8 + place) for place in range(3)])
     np.testing.assert_allclose(found, right, rtol=1e-5)
+
+
+def test_flashinfer_plans_the_rows_of_a_step_once_for_each_window(asked):
+    engine = Engine((9, 12, 5), error=0.0, infers=True)
+    run(engine, asked, [(0, 0, 5), (2, 0, 3)])
+    wrapper = engine.rows_plan.wrapper
+    before, calls = wrapper.plans, engine.calls
+    run(engine, asked, [(0, 5, 1), (2, 3, 1)])
+    assert (wrapper.plans - before, engine.calls - calls) == (2, LAYERS)
+    run(engine, asked, [(0, 6, 1), (2, 4, 1)])
+    assert (wrapper.plans - before, engine.calls - calls) == (4, 2 * LAYERS)
 
 
 def test_a_request_that_did_not_ask_costs_no_row(asked):
