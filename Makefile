@@ -112,7 +112,7 @@ bench-faithbench: setup smollm2 ## Read FaithBench, which you have to get: make 
 
 bench-marked: export RAUQ_MARKED := $(RAUQ_MARKED)
 bench-marked: setup smollm2 ## Read sets that people marked, of which you have copies: make bench-marked RAUQ_MARKED=FOLDER
-	$(RUN) benchmarks marked --record
+	$(RUN) benchmarks marked worth --record
 
 bench-serve: setup smollm2 ## Compare the endpoint with the library alone, and beside hostile clients; takes an hour
 	$(RUN) benchmarks serve serve_load --record

@@ -50,6 +50,7 @@ ON_REQUEST = {
     "alarms": "benchmarks.online.alarms",  # of the same runs, takes minutes more
     "survival": "benchmarks.survival",  # takes minutes, and one of the runs of `online`
     "marked": "benchmarks.marked",  # takes half an hour, packaged models, and data of others
+    "worth": "benchmarks.worth",  # takes an hour, both packaged models, and the same data
     "lists": "benchmarks.lists",  # takes half an hour, and both packaged models
     "likeness": "benchmarks.likeness",  # takes minutes, and a packaged model
     "documents": "benchmarks.documents",  # takes ten minutes, and a packaged model

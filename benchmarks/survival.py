@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.evidence.record import Bound, Cell, Record
-from analysis.evidence.worth import OWN_ATTENTION
 from analysis.methods.comparison import name_of
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import Run, open_run
@@ -20,6 +19,7 @@ from analysis.survival.sentences import in_numbers, self_test_sentences
 from benchmarks.online.runs import GEMMA, gemma_facts
 from benchmarks.support.recording import measured, tell
 
+OWN_ATTENTION = "own attention"
 SIGNALS = ("rauq", "msp", "perplexity", "mean_token_entropy", "attention_score", "self_certainty")
 _RUNGS = {
     ALONE: "alone",

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import TYPE_CHECKING, NamedTuple
@@ -141,6 +141,8 @@ def _known(cells: Sequence[Cell]) -> bool:
 _OF, _COUNT, _RUN = "answers of", "answers", ("model", "prompts")
 _MINUS = "minus "
 _DIFFERENCES_OF_RUNS = frozenset({_OF, _COUNT, *_RUN})  # the columns of a record that has `_differences_of_runs`
+_JUDGED, _SET = "judged", ("data", "model", "engine")
+_DIFFERENCES_OF_SETS = frozenset({_JUDGED, *_SET})  # the columns of a record that has `_differences_of_sets`
 _NUMBER = re.compile(r"[+\-\N{MINUS SIGN}]?\d+\.\d+")
 
 
@@ -151,12 +153,27 @@ def _differences_of_runs(record: Record) -> dict[str, tuple[tuple[str, Estimate]
     """
     counts = list(map(int, record.column(_COUNT)))
     places = [place for place, count in enumerate(counts) if count == max(counts)]
-    names = [", ".join(str(record.column(name)[place]) for name in _RUN) for place in places]
-    rows = [f"{name}: {record.column(_OF)[place]}" for name, place in zip(names, places, strict=True)]
+    of = _named(record, _RUN)
+    return _differences(record, {place: f"{of[place]}: {record.column(_OF)[place]}" for place in places}, counts)
+
+
+def _differences_of_sets(record: Record) -> dict[str, tuple[tuple[str, Estimate], ...]]:
+    """RAUQ minus each other score, by its name: a row for each set of answers, model and engine."""
+    counts = list(map(int, record.column(_JUDGED)))
+    return _differences(record, dict(enumerate(_named(record, _SET))), counts)
+
+
+def _named(record: Record, columns: Sequence[str]) -> list[str]:
+    return [", ".join(map(str, cells)) for cells in zip(*map(record.column, columns), strict=True)]
+
+
+def _differences(
+    record: Record, rows: Mapping[int, str], counts: Sequence[int]
+) -> dict[str, tuple[tuple[str, Estimate], ...]]:
+    """The columns of differences by what is subtracted, with the names of their `rows`, given by place."""
     return {
         column.removeprefix(_MINUS): tuple(
-            (row, _difference(str(record.column(column)[place]), n=counts[place]))
-            for row, place in zip(rows, places, strict=True)
+            (row, _difference(str(record.column(column)[place]), n=counts[place])) for place, row in rows.items()
         )
         for column in record.columns
         if column.startswith(_MINUS)
@@ -332,11 +349,17 @@ def _look(tool: str) -> tuple[str, str, float]:
 
 def runs_compared(record: Record, *, dark: bool = False) -> go.Figure:
     """RAUQ minus other rankings of the answers of each run: a panel for each of the others, all on one scale."""
-    panels = {
-        name: [difference_row(row, found, dark=dark) for row, found in rows]
-        for name, rows in _differences_of_runs(record).items()
-    }
-    figure = interval_panels(panels, title="difference in PRR", reference=0.0, reason="no run was measured", dark=dark)
+    return _compared(_differences_of_runs(record), title="difference in PRR", dark=dark)
+
+
+def sets_compared(record: Record, *, dark: bool = False) -> go.Figure:
+    """RAUQ minus other scores of each set: a panel for each of the others, all on one scale."""
+    return _compared(_differences_of_sets(record), title="difference in ROC-AUC", dark=dark)
+
+
+def _compared(found: Mapping[str, Sequence[tuple[str, Estimate]]], *, title: str, dark: bool) -> go.Figure:
+    panels = {name: [difference_row(row, one, dark=dark) for row, one in rows] for name, rows in found.items()}
+    figure = interval_panels(panels, title=title, reference=0.0, reason="nothing was measured", dark=dark)
     figure.update_xaxes(matches="x")
     return figure
 
@@ -355,6 +378,7 @@ _DRAWINGS = (
     RecordFigure(columns=_TIMES, draw=time_by_length, caption=sentences.TIMES),
     RecordFigure(columns=_MEMORY, draw=memory_by_length, caption=sentences.MEMORY),
     RecordFigure(columns=_DIFFERENCES_OF_RUNS, draw=runs_compared, caption=sentences.RUNS_COMPARED),
+    RecordFigure(columns=_DIFFERENCES_OF_SETS, draw=sets_compared, caption=sentences.SETS_COMPARED),
 )
 
 

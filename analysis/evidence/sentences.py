@@ -50,6 +50,11 @@ RUNS_COMPARED = (
     "violet diamond: worse; grey open circle: not significant. The table below has every family."
 )
 
+SETS_COMPARED = (
+    "ROC-AUC of RAUQ minus that of each other score, with 95 % intervals. Teal circle: RAUQ is better, beyond noise "
+    "and by at least 0.01; violet diamond: worse; grey open circle: neither."
+)
+
 
 def bounds_sentence(found: Sequence[Record]) -> str:
     """How many bounds were met, and which records missed one."""

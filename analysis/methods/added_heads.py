@@ -1,6 +1,6 @@
 """RAUQ combined with the attention of a few heads that are chosen on labelled answers: ours, not the paper's."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from types import MappingProxyType
@@ -164,11 +164,11 @@ def added_heads(given: Candidates, *, k: int, thresholds: Thresholds, draws: int
         return _undefined(given, k, NO_GROUP)
     base = standardised(given.uncertainty, given.groups)
     setup = _Setup(given, counted, base, among, {group.name: group.rows for group in groups[1:]})
-    chosen = {name: best_heads(areas(given.means, counted.among(_others(counted, name))), k) for name in setup.rows}
+    chosen = _chosen(given, counted, setup.rows, k)
     scores = {name: _combined(setup, values, chosen.__getitem__) for name, values in _added(given).items()}
     scores["all"] = base - standardised(given.means.mean(axis=1), given.groups)
     scores["length"] = base + standardised(given.length, given.groups)
-    scores["exported"] = _scaled_by_others(setup, chosen)
+    scores["exported"] = _scaled_by_others(given, counted, setup.rows, chosen)
     scored = {name: (values, _ranked(values, among)) for name, values in {"rauq": base, **scores}.items()}
     rng = np.random.default_rng(seed)
     return AddedHeads(
@@ -225,12 +225,31 @@ def _combined(setup: _Setup, values: np.ndarray, heads_of: Chooser) -> np.ndarra
     return setup.base - standardised(taken, setup.given.groups)
 
 
-def _scaled_by_others(setup: _Setup, chosen: dict[str, np.ndarray]) -> np.ndarray:
+def _chosen(given: Candidates, counted: Labelled, rows: Mapping[str, np.ndarray], k: int) -> dict[str, np.ndarray]:
+    """The k heads of each group, by the answers of all others."""
+    return {name: best_heads(areas(given.means, counted.among(_others(counted, name))), k) for name in rows}
+
+
+def added_scores(given: Candidates, *, k: int) -> np.ndarray:
+    """RAUQ minus the mean attention of k heads (A,), which are chosen for each group on all other groups.
+
+    Both are in units of their standard deviation in the other groups. All nan where no heads can be chosen.
+    """
+    counted = labelled(given.means, given.sides, given.groups, clusters=given.clusters)
+    if _why_not(counted, given, k):
+        return np.full(len(given.uncertainty), np.nan)
+    rows = {group.name: group.rows for group in groups_of(given.groups, clusters=given.clusters)[1:]}
+    return _scaled_by_others(given, counted, rows, _chosen(given, counted, rows, k))
+
+
+def _scaled_by_others(
+    given: Candidates, counted: Labelled, rows_of: Mapping[str, np.ndarray], chosen: Mapping[str, np.ndarray]
+) -> np.ndarray:
     """RAUQ minus the mean of the heads chosen for each group (A,), both standardised by the answers of other groups."""
-    found, given = np.full(len(setup.base), np.nan), setup.given
-    for name, rows in setup.rows.items():
-        heads, others = chosen[name], np.setdiff1d(setup.counted.rows, rows)
-        taken = given.means[:, heads].mean(axis=1) if len(heads) else np.zeros(len(setup.base))
+    found = np.full(len(given.uncertainty), np.nan)
+    for name, rows in rows_of.items():
+        heads, others = chosen[name], np.setdiff1d(counted.rows, rows)
+        taken = given.means[:, heads].mean(axis=1) if len(heads) else np.zeros(len(found))
         found[rows] = given.uncertainty[rows] / _spread(given.uncertainty[others])
         found[rows] -= taken[rows] / _spread(taken[others])
     return found

@@ -20,6 +20,7 @@ from benchmarks.documents.beyond import CONTROLS, with_controls
 from benchmarks.documents.ranking import BEST_HEAD, MEAN_SHARE, OWN, UNKNOWN, documents_of, interval
 from benchmarks.documents.reading import COLLAPSE, LOGPROB, Reading, shares_of, signals_of, traces
 from benchmarks.support.recording import measured, tell
+from rauq.checkpoints.named import NAMED_MODELS
 from rauq.errors import DataSetNotFound, InvalidInput
 from rauq.labels import TRANSFORMERS, number
 from rauq.model.language_model import LanguageModel
@@ -27,11 +28,22 @@ from rauq.model.loading import load_model
 from rauq.trace.parts import shows_text, tokens_in
 from rauq.trace.trace import Trace
 
-MODEL, FOLDER, FAITHBENCH = "smollm2", "RAUQ_FAITHBENCH", MARKED_SETS["faithbench"]
+FOLDER, FAITHBENCH = "RAUQ_FAITHBENCH", MARKED_SETS["faithbench"]
 PLACE, SQUARED = "control: place in the summary", "control: place in the summary, squared"
 ABSENT = "control: the word is not in the document"
 UNWANTED, ALL = "unwanted", "unwanted, questionable or benign"
-COLUMNS = ("marked", "signal", "summaries", "ROC-AUC", "low", "high", "beyond controls", "beyond low", "beyond high")
+COLUMNS = (
+    "model",
+    "marked",
+    "signal",
+    "summaries",
+    "ROC-AUC",
+    "low",
+    "high",
+    "beyond controls",
+    "beyond low",
+    "beyond high",
+)
 _OF_A_DOCUMENT = 10  # summaries, which are read in one batch
 _WORD = re.compile(r"\w+")
 
@@ -48,10 +60,14 @@ class MarkedSummary:
 
 
 def measure() -> Record:
-    """Read all summaries, and rank their tokens by each signal."""
+    """Read all summaries by every packaged model that is installed, and rank their tokens by each signal."""
     given = read_folder(os.environ.get(FOLDER, ""))
-    tell(f"{MODEL} reads {len(given)} summaries")
-    return record_of(list(read_marked(load_model(MODEL, engine=TRANSFORMERS), given)))
+    return record_of([row for model in NAMED_MODELS if model.is_here for row in _rows_by(model.name, given)])
+
+
+def _rows_by(model: str, given: Sequence[MarkedSummary]) -> list[tuple]:
+    tell(f"{model} reads {len(given)} summaries")
+    return rows_by_group(model, list(read_marked(load_model(model, engine=TRANSFORMERS), given)))
 
 
 def read_folder(folder: str) -> list[MarkedSummary]:
@@ -115,13 +131,17 @@ def _absent(trace: Trace, summary: MarkedSummary) -> np.ndarray:
     return tokens_in(trace.answer_tokens, spans).astype(float)
 
 
-def record_of(read: Sequence[Reading]) -> Record:
+def rows_by_group(model: str, read: Sequence[Reading]) -> list[tuple]:
+    """The rows of a model: with the unwanted spans marked, then with all."""
+    return [(model, *row) for group in (UNWANTED, ALL) for row in rows_of([one for one in read if one.group == group])]
+
+
+def record_of(rows: Sequence[tuple]) -> Record:
     """The table, and what it shows."""
-    rows = [row for group in (UNWANTED, ALL) for row in rows_of([one for one in read if one.group == group])]
     return measured(
         "faithbench",
         title="What a summary attends to in its document, and what people marked",
-        about="FaithBench, read by smollm2: ROC-AUC of the tokens of marked spans vs the others, within each summary; "
+        about="FaithBench, read by packaged models: ROC-AUC of tokens of marked spans vs others, within each summary; "
         "mean, 95 % interval by resampling documents. A smaller share of the document ranks higher.",
         columns=COLUMNS,
         rows=rows,
@@ -148,7 +168,13 @@ def rows_of(read: Sequence[Reading]) -> list[tuple]:
 
 
 def finding(rows: Sequence[tuple]) -> str:
-    """What shares and scores reach where people marked unwanted spans, and beyond the controls."""
+    """What shares and scores reach where people marked unwanted spans, and beyond the controls, by model."""
+    models = dict.fromkeys(row[0] for row in rows)
+    said = [f"{model}: {_of_model([row[1:] for row in rows if row[0] == model])}" for model in models]
+    return f"ROC-AUC for tokens of unwanted spans. {' '.join(said)}"
+
+
+def _of_model(rows: Sequence[tuple]) -> str:
     of = {row[1]: row for row in rows if row[0] == UNWANTED}
     shown = {
         "the document's share of attention in a head chosen on other documents": BEST_HEAD.format(OWN),
@@ -159,7 +185,7 @@ def finding(rows: Sequence[tuple]) -> str:
     said = [
         f"{label} {_ends(of[name][3:6])}, beyond the controls {_ends(of[name][6:9])}" for label, name in shown.items()
     ]
-    return f"ROC-AUC for tokens of unwanted spans: {'; '.join(said)}; controls together {_ends(of[CONTROLS][3:6])}."
+    return f"{'; '.join(said)}; controls together {_ends(of[CONTROLS][3:6])}."
 
 
 def _ends(ends: Sequence[float]) -> str:

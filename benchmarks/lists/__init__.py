@@ -16,7 +16,7 @@ from benchmarks.lists.areas import Interval, intervals, resampled
 from benchmarks.lists.items import Counts, Item, items_of
 from benchmarks.lists.questions import ListQuestion, list_questions
 from benchmarks.support.recording import measured, tell
-from rauq.labels import TRANSFORMERS, listed, number
+from rauq.labels import TRANSFORMERS, EngineName, listed, number
 from rauq.model.loading import load_model
 from rauq.trace.trace import Trace
 
@@ -56,10 +56,12 @@ def measure() -> Record:
     )
 
 
-def answers_of(model: str, questions: Sequence[ListQuestion]) -> list[Trace | None]:
+def answers_of(
+    model: str, questions: Sequence[ListQuestion], *, engine: EngineName = TRANSFORMERS
+) -> list[Trace | None]:
     """A model's greedy answers; None where one failed."""
-    tell(f"{model} answers {len(questions)} questions")
-    lm = load_model(model, engine=TRANSFORMERS)
+    tell(f"{model} answers {len(questions)} questions by {engine}")
+    lm = load_model(model, engine=engine)
     prompts = [question.prompt(lm.kind) for question in questions]
     answers = lm.generate_batch(prompts, batch_size=_BATCH, max_new_tokens=_LONGEST, stop=_STOPS)
     return [answer if isinstance(answer, Trace) else None for answer in answers]

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.datasets.names import load
-from analysis.runs.create import prepare, request_for
-from analysis.runs.library import runs_folder
-from analysis.runs.opened import Run, open_run
-from analysis.runs.work import work
+from analysis.runs.opened import Run
 from analysis.survival.asked import labelled_signals
 from analysis.survival.labelled import LabelledUnits, LevelName, Signal
 from benchmarks.support.recording import tell
+from benchmarks.support.runs import worked
 from rauq.checkpoints.named import NAMED_MODELS
 from rauq.errors import InvalidInput
+from rauq.labels import EngineName
 
 FOLDER = "RAUQ_MARKED"
 OF_TOKENS = ("collapse", "entropy", "probability", "selected")
@@ -30,6 +29,11 @@ class Part:
     marked: str
     file: str
     level: LevelName
+
+    @property
+    def path(self) -> Path:
+        """Where the file is on this machine, if it is there."""
+        return Path(os.environ.get(FOLDER) or "nowhere") / self.file
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -77,34 +81,39 @@ def read_all() -> Iterator[Read]:
     Raises:
         InvalidInput: no folder is named, or none of the files is there.
     """
-    root = Path(os.environ.get(FOLDER) or "nowhere")
-    parts = [part for part in PARTS if (root / part.file).is_file()]
-    if not parts:
-        message = (
-            f"The sets are no part of this project. Clone those of docs/data_sets.md into one folder, and name it in "
-            f"{FOLDER}; there is no {root / PARTS[0].file}."
-        )
-        raise InvalidInput(message)
+    parts = parts_here()
     models = [model.name for model in NAMED_MODELS if model.is_here]
     if not models:
         message = "No packaged model is on this machine to read the answers: make smollm2."
         raise InvalidInput(message)
     for model in models:
         for part in parts:
-            yield _read(part, model, root / part.file)
+            yield _read(part, model)
 
 
-def _read(part: Part, model: str, file: Path) -> Read:
-    run = read_run(part.id, part.marked, model, file)
+def parts_here() -> tuple[Part, ...]:
+    """The parts whose file is there.
+
+    Raises:
+        InvalidInput: no folder is named, or none of the files is there.
+    """
+    found = tuple(part for part in PARTS if part.path.is_file())
+    if not found:
+        message = (
+            f"The sets are no part of this project. Clone those of docs/data_sets.md into one folder, and name it in "
+            f"{FOLDER}; there is no {PARTS[0].path}."
+        )
+        raise InvalidInput(message)
+    return found
+
+
+def _read(part: Part, model: str) -> Read:
+    run, file = read_run(part.id, part.marked, model, part.path), part.path
     given, signals = labelled_signals(run, OF_TOKENS if part.level == "tokens" else OF_ANSWERS, level=part.level)
     return Read(title=part.title, model=model, file=file, run=run, given=given, signals=signals)
 
 
-def read_run(name: str, marked: str, model: str, file: Path) -> Run:
-    """The run in which a model reads a file, made first where it is not there yet."""
-    tell(f"{model} reads {file.name}")
-    data = load(f"{marked}={file}", kind="instruct")
-    folder = runs_folder() / f"{model}-{name}"
-    prepare(folder, data, request_for(data, model=model))
-    work(folder)
-    return open_run(folder)
+def read_run(name: str, marked: str, model: str, file: Path, *, engine: EngineName | None = None) -> Run:
+    """The run in which a model reads a file in an engine (None: the usual one), made first where it is not there."""
+    tell(f"{model} reads {file.name}{f' by {engine}' if engine else ''}")
+    return worked(f"{model}-{name}", load(f"{marked}={file}", kind="instruct"), model=model, engine=engine)

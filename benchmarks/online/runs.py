@@ -8,13 +8,12 @@ import numpy as np
 from analysis.datasets.example import DataSet
 from analysis.datasets.names import PLAIN, load
 from analysis.online.curves import Curves, curves_of
-from analysis.runs.create import prepare, request_for
-from analysis.runs.library import bundled_folder, runs_folder
+from analysis.runs.library import bundled_folder
 from analysis.runs.methods import DEFAULT
 from analysis.runs.opened import Run, open_run
-from analysis.runs.work import work
 from benchmarks.online.lists import data_set, quality_of, questions
 from benchmarks.support.recording import tell
+from benchmarks.support.runs import worked
 
 GEMMA = "gemma3-270m"
 PER_FAMILY, LONGEST = 74, 32  # as in the bundled run
@@ -52,7 +51,4 @@ def gemma_facts() -> Run:
 
 def answered(name: str, data: DataSet, max_new_tokens: int | None = None) -> Run:
     """A run of gemma3-270m with the default methods, answered first where it is not there yet."""
-    folder = runs_folder() / f"{GEMMA}-{name}"
-    prepare(folder, data, request_for(data, model=GEMMA, methods=DEFAULT, max_new_tokens=max_new_tokens))
-    work(folder)
-    return open_run(folder)
+    return worked(f"{GEMMA}-{name}", data, model=GEMMA, methods=DEFAULT, max_new_tokens=max_new_tokens)

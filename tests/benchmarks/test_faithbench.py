@@ -1,13 +1,23 @@
 """FaithBench: which tokens are marked, and what a signal adds to controls, with a planted effect and without."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from benchmarks.documents.beyond import CONTROLS, with_controls
-from benchmarks.documents.faithbench import ABSENT, ALL, UNWANTED, MarkedSummary, read_folder, read_marked, record_of
+from benchmarks.documents.faithbench import (
+    ABSENT,
+    ALL,
+    UNWANTED,
+    MarkedSummary,
+    read_folder,
+    read_marked,
+    record_of,
+    rows_by_group,
+)
 from benchmarks.documents.ranking import BEST_HEAD, OWN, documents_of, interval
 from benchmarks.documents.reading import COLLAPSE, LOGPROB, POSITION, Reading
 from rauq.errors import InvalidInput
@@ -105,7 +115,10 @@ def test_a_signal_adds_to_the_controls_only_if_it_tells_something(effect):
 
 def test_the_record_has_every_signal_for_both_kinds_of_marks():
     read = list(made(effect=2, documents=10))
-    record = record_of([*read, *(replace(one, group=ALL) for one in read)])
-    assert {row[0] for row in record.rows} == {UNWANTED, ALL}
-    assert len({row[1] for row in record.rows}) * 2 == len(record.rows)
-    assert "beyond the controls" in record.finding
+    rows = rows_by_group("atlas", [*read, *(replace(one, group=ALL) for one in read)])
+    record = record_of([*rows, *(("other", *row[1:]) for row in rows)])
+    assert {row[1] for row in record.rows} == {UNWANTED, ALL}
+    assert len({row[2] for row in record.rows}) * 4 == len(record.rows)
+    assert re.fullmatch(
+        r".* atlas: the document's .* beyond the controls .*\. other: the document's .*", record.finding
+    )

@@ -114,9 +114,9 @@ class Engine:
         assert cu_seqlens_q.tolist() == list(range(len(q) + 1))
         assert {one.dtype for one in (cu_seqlens_q, seqused_k, block_table)} == {torch.int32}
         assert k.shape == v.shape
-        return None, self.sums(q, k, seqused_k.tolist(), block_table.long(), softmax_scale, window_size[0]).T
+        return None, self.sums(q, k, seqused_k.tolist(), block_table.long(), scale=softmax_scale, left=window_size[0]).T
 
-    def sums(self, queries, cache, lengths, tables, scale, left):
+    def sums(self, queries, cache, lengths, tables, *, scale, left):
         """The logarithms (n, H) of a kernel's sums, from keys (blocks, B, G, D)."""
         self.calls += 1
         found = []
@@ -157,7 +157,7 @@ class Engine:
 
 
 class FlashInfer:
-    """`BatchDecodeWithPagedKVCacheWrapper` in the layout HND, as FlashInfer documents it: its sums are to the base 2."""
+    """`BatchDecodeWithPagedKVCacheWrapper` in the layout HND, as FlashInfer documents it: sums are to the base 2."""
 
     def __init__(self, engine):
         self.engine, self.plans = engine, 0
@@ -179,8 +179,8 @@ class FlashInfer:
         assert sinks is None
         keys, values = caches
         assert keys.shape == values.shape
-        scale, left = self.options["sm_scale"], self.options["window_left"]
-        sums = self.engine.sums(q, keys.transpose(1, 2), self.lengths, self.tables, scale, left)
+        about = {"scale": self.options["sm_scale"], "left": self.options["window_left"]}
+        sums = self.engine.sums(q, keys.transpose(1, 2), self.lengths, self.tables, **about)
         return None, sums / np.log(2)
 
 

@@ -12,6 +12,7 @@ from analysis.evidence.figures import (
     memory_by_length,
     memory_costs,
     runs_compared,
+    sets_compared,
     time_by_length,
     time_costs,
 )
@@ -87,6 +88,15 @@ def test_what_rauq_is_compared_with_is_drawn_for_whole_runs_in_the_colour_of_its
     assert "cities" not in str(figure.layout.yaxis.ticktext)
 
 
+def test_scores_of_sets_are_compared_in_a_panel_each_row_by_row():
+    columns = ("data", "model", "engine", "judged", "RAUQ", "minus MSP", "minus entropy")
+    row = ("facts", "one", "llama.cpp", 30, "0.7 [0.6, 0.8]", "+0.031 [+0.010, +0.052]", "−0.002 [−0.010, +0.006]")
+    figure = sets_compared(make_record(columns=columns, rows=(row,)))
+    assert [dot.x[0] for dot in figure.data] == [0.031, -0.002]
+    assert [dot.marker.color for dot in figure.data] == [outcomes(dark=False)[0].colour, QUIET]
+    assert figure.layout.yaxis.ticktext == ("facts, one, llama.cpp",)
+
+
 @pytest.mark.parametrize(("draw", "record"), [(time_by_length, peers_time()), (memory_by_length, peers_memory())])
 def test_without_a_measured_tool_the_figure_says_so(draw, record):
     unknown = tuple((row[0], "another", *row[2:]) for row in record.rows)
@@ -112,7 +122,7 @@ def test_a_record_is_drawn_if_its_columns_are_known():
     assert drawing(make_record(columns=("name", "read", "tolerance"), rows=())) is None
     drawn = {name: found.draw for name, record in records().items() if (found := drawing(record))}
     assert drawn == {
-        **{"models": differences, "reference": differences, "real_models": runs_compared},
+        **{"models": differences, "reference": differences, "real_models": runs_compared, "worth": sets_compared},
         **{"peers_time": time_by_length, "peers_memory": memory_by_length},
     }
 

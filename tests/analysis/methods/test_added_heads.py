@@ -11,6 +11,7 @@ from analysis.methods.added_heads import (
     added_heads,
     added_heads_caption,
     added_heads_sentence,
+    added_scores,
     chosen_sentence,
     standardised,
 )
@@ -88,6 +89,24 @@ def test_the_exported_scale_comes_from_other_groups():
     changed = found(replace(own, means=louder))
     assert changed.differences["heads"].value == pytest.approx(result.differences["heads"].value)
     assert changed.differences["exported"].value != pytest.approx(result.differences["exported"].value, abs=0.01)
+
+
+def test_scores_of_a_group_are_the_same_whatever_its_own_labels_are():
+    candidates = given()
+    before = added_scores(candidates, k=2)
+    own = np.array([name == "a" for name in candidates.groups])
+    correct = candidates.sides.correct ^ own
+    changed = replace(candidates, sides=Sides(correct, ~correct))
+    np.testing.assert_array_equal(added_scores(changed, k=2)[own], before[own])
+    assert not np.array_equal(added_scores(changed, k=2)[~own], before[~own])
+    alone = replace(candidates, groups=("a",) * NUM)
+    assert np.isnan(added_scores(alone, k=2)).all()
+    informed = given(informative=(3, 7))
+    assert roc_auc(added_scores(informed, k=2), informed.sides) > roc_auc(informed.uncertainty, informed.sides)
+
+
+def roc_auc(values, sides):
+    return (values[sides.incorrect][:, None] > values[sides.correct]).mean()
 
 
 def test_no_labels_are_needed_to_standardise():

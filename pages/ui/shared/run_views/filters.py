@@ -46,7 +46,7 @@ def mend(names: Iterable[str]) -> None:
     """Remove unusable parameters of a link from the URL, and show a notice."""
     if wrong := tuple(dict.fromkeys(names)):
         url_state.drop(*wrong)
-        state.notify(f"The link's {', '.join(wrong)} cannot be used here; the default is used.")
+        state.notify(f"In the link, {', '.join(wrong)} cannot be used on this page; the default is used instead.")
 
 
 LONGEST_TEXT = 200

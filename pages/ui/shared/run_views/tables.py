@@ -13,7 +13,7 @@ import streamlit as st
 from analysis.exports.csv_text import csv_table
 from analysis.exports.tables import Table, headings, latex_table, rows_of_cells
 from analysis.methods.comparison import Comparison, headline_groups, marks, title_of
-from analysis.stats import Estimate
+from analysis.stats import METRICS, Estimate
 from pages.ui.shared.errors import printable
 from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.run_views.page import UNDEFINED, save
@@ -58,10 +58,12 @@ class Column:
 def compared(comparison: Comparison, names: Sequence[str], costs: Sequence[Column] = ()) -> list[Column]:
     """Return how well each method ranks answers: all of them, on average within groups, and in each group.
 
-    Where there are several groups, each of them is drawn on demand, and so are costs but the first.
+    The first of these columns names the metric, and what is in brackets. Where there are several groups, each of them
+    is drawn on demand, and so are costs but the first.
     """
     method = Column(title="method", values=names)
-    groups = [ranked(title_of(group), comparison.of_group(group)) for group in comparison.groups]
+    titles = [f"{METRICS[comparison.metric]} [95 %], all answers", *map(title_of, comparison.groups[1:])]
+    groups = [ranked(*pair) for pair in zip(titles, map(comparison.of_group, comparison.groups), strict=True)]
     if len(groups) == 1:
         return [method, *groups, *costs]
     rank = numbers("mean rank", comparison.mean_ranks.tolist(), places=1)

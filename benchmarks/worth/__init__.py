@@ -1,0 +1,146 @@
+"""What the attention in RAUQ is worth on facts, lists and sets that people marked, in every model and engine here.
+
+RAUQ is compared with itself under the attention of other answers, with signals that read no attention, and with RAUQ to
+which further heads are added; all within groups of answers, or within answers where tokens are judged.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.evidence.record import Cell, Record
+from analysis.evidence.worth import SHUFFLED
+from analysis.stats import SMALLEST, Estimate, sign_of
+from analysis.survival.beyond import Beyond, beyond
+from analysis.survival.judged import area, area_within, difference_within
+from analysis.survival.labelled import LabelledUnits, drawn
+from analysis.survival.ladder import BEYOND, Kind, Rung, prepare
+from analysis.survival.sentences import in_numbers
+from benchmarks.support.recording import measured, tell
+from benchmarks.worth.cases import Case, cases
+from benchmarks.worth.units import Units
+from rauq.labels import ENGINES
+
+HEADS = "RAUQ + heads minus RAUQ"
+COLUMNS = (
+    *("data", "model", "engine", "level", "judged", "incorrect", "RAUQ", "MSP", "entropy", "RAUQ + heads"),
+    *(SHUFFLED, "minus MSP", "minus entropy", HEADS, "RAUQ beyond controls"),
+)
+_SEED = 0
+
+
+class Compared(NamedTuple):
+    """A row: ROC-AUC of each score, RAUQ minus others, with heads minus RAUQ, and what RAUQ adds to the controls."""
+
+    case: Case
+    units: int
+    incorrect: int
+    areas: tuple[Estimate | None, ...]
+    shuffled: Estimate
+    minus: tuple[Estimate, ...]
+    heads: Estimate | None
+    beyond: Beyond
+
+
+def measure() -> Record:
+    """Judge every case."""
+    return record_of([compared(case) for case in cases(ENGINES)])
+
+
+def compared(case: Case) -> Compared:
+    """Compare the scores on units that have all of them."""
+    units = _used(case.units)
+    given, rauq = units.given, units.rauq
+    tell(f"{case.data}, {case.model}, {case.engine}: {len(rauq):,} {given.level.name}")
+    strata = _strata(given)
+
+    def minus(other: np.ndarray) -> Estimate:
+        return difference_within(rauq[:, None], np.atleast_2d(other).T, given, strata)
+
+    controls = prepare(given, seed=_SEED)
+    return Compared(
+        case=case,
+        units=len(rauq),
+        incorrect=int(given.incorrect.sum()),
+        areas=tuple(
+            None if values is None else _area(values, given, strata)
+            for values in (rauq, units.msp, units.entropy, units.heads)
+        ),
+        shuffled=minus(units.shuffled),
+        minus=(minus(units.msp), minus(units.entropy)),
+        heads=None if units.heads is None else difference_within(units.heads[:, None], rauq[:, None], given, strata),
+        beyond=beyond(rauq, given, controls.together, controls.fold, seed=_SEED),
+    )
+
+
+def _used(units: Units) -> Units:
+    """Those that have every score, or as many of them as are fitted."""
+    kept = np.flatnonzero(units.have_all)
+    few = drawn(units.given.take(kept), units.given.level.most, seed=_SEED)
+    return units.take(kept[few])
+
+
+def _strata(given: LabelledUnits) -> np.ndarray:
+    """The group (U,) of each answer; tokens are compared within their answer, whatever is said here."""
+    return np.unique(np.array(given.groups, dtype=object).astype(str), return_inverse=True)[1].reshape(-1)
+
+
+def _area(values: np.ndarray, given: LabelledUnits, strata: np.ndarray) -> Estimate:
+    return area_within(values, given, strata) if given.is_of_tokens else area(values, given, list(given.groups))
+
+
+def record_of(found: Sequence[Compared]) -> Record:
+    """The table, and in how many rows RAUQ is shown to gain from its attention."""
+    return measured(
+        "worth",
+        title="What the attention in RAUQ is worth",
+        about="ROC-AUC, incorrect vs correct, within families of questions, or within answers where tokens are judged; "
+        "and RAUQ minus other scores of the same, with 95 % intervals by question.",
+        columns=COLUMNS,
+        rows=list(map(_row, found)),
+        notes=(
+            "Facts: greedy answers to questions. Lists: lines of greedy answers that state five facts each.",
+            "Mu-SHROOM and HELM: answers of other models, read by the model named.",
+            "Of tokens, RAUQ is the collapse, MSP is 1 - probability, entropy is that before the token.",
+            "Shuffled: each answer has the attention of another one of similar length in its group; means over draws.",
+            "RAUQ + heads is ours, with five heads, chosen for each family on the others.",
+            "Controls: the words of answer and question, length and group; of tokens the word, capitals and position.",
+            "A model of yours: rauq score --model M --data facts --out DIR, then rauq survive DIR --signal rauq msp.",
+            "The comparisons are not corrected for their number.",
+        ),
+        finding=finding(found),
+        packages=("torch", "transformers", "xllamacpp", "numpy", "scikit-learn"),
+    )
+
+
+def _row(one: Compared) -> tuple[Cell, ...]:
+    level = one.case.units.given.level.name
+    return (
+        *(one.case.data, one.case.model, one.case.engine, level, one.units, one.incorrect),
+        *(_cell(estimate, "signal") for estimate in one.areas),
+        *(_cell(estimate, "difference") for estimate in (one.shuffled, *one.minus, one.heads)),
+        _cell(one.beyond.estimate, "difference", p=one.beyond.p),
+    )
+
+
+def _cell(estimate: Estimate | None, kind: Kind, p: float = math.nan) -> str:
+    if estimate is None:
+        return "–"
+    return in_numbers(Rung(id=BEYOND, name="", question="", kind=kind, estimate=estimate, p=p))
+
+
+def finding(found: Sequence[Compared]) -> str:
+    """In how many comparisons RAUQ is better beyond noise, and how large the largest share of attention is."""
+    largest = max(found, key=lambda one: one.shuffled.value)
+    differences = zip(*((one.shuffled, *one.minus) for one in found), strict=True)
+    shuffled, msp, entropy = (Counter(sign_of(one) for one in column) for column in differences)
+    return (
+        f"In {len(found)} comparisons (data, model, engine), RAUQ is better, beyond noise and by at least {SMALLEST}, "
+        "than with shuffled attention in "
+        f"{shuffled[1]} (worse in {shuffled[-1]}), than MSP in {msp[1]} (worse in {msp[-1]}), than entropy in "
+        f"{entropy[1]} (worse in {entropy[-1]}). The largest gain from its own attention is "
+        f"{_cell(largest.shuffled, 'difference')} ({largest.case.data}, {largest.case.model}, {largest.case.engine})."
+    )
