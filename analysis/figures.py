@@ -188,10 +188,10 @@ class Row(NamedTuple):
     bold: bool = False
 
 
-def difference_row(name: str, estimate: Estimate, *, dark: bool) -> Row:
-    """A row of a difference, whose look says whether it is a claim, and its sign."""
+def difference_row(name: str, estimate: Estimate, *, dark: bool, sign: int | None = None) -> Row:
+    """A row of a difference, whose look says whether it is a claim, and its sign; None: that of the estimate."""
     better, worse = outcomes(dark=dark)
-    if sign := sign_of(estimate):
+    if sign := sign_of(estimate) if sign is None else sign:
         look = better if sign > 0 else worse
         return Row(name, estimate, look.colour, look.symbol)
     return Row(name, estimate, QUIET, "circle-open")

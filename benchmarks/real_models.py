@@ -14,6 +14,7 @@ import numpy as np
 
 from analysis.answer_sets.sentences import signed
 from analysis.datasets.names import FEW_SHOT, PLAIN, load
+from analysis.evidence.figures import BETTER, WORSE
 from analysis.evidence.record import Cell, Record
 from analysis.intervals import LEAST
 from analysis.methods.attention_permutation import GroupControl, control_groups
@@ -35,7 +36,7 @@ SHUFFLED = "RAUQ with shuffled attention"
 NAMED = {**{method: f"minus {name_of(method)}" for method in METHODS[1:]}, SHUFFLED: f"minus {SHUFFLED}"}
 SIMPLE = {name: f"over {name} alone" for name in (LENGTH, FAMILY)}
 OTHERS = NAMED | SIMPLE  # what is compared with RAUQ, and its column
-BETTER, WORSE, UNDEFINED = " better", " worse", "undefined"
+UNDEFINED = "undefined"
 PROMPTS = {PLAIN: "plain", FEW_SHOT: "few-shot"}
 
 

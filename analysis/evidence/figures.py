@@ -143,10 +143,19 @@ _MINUS = "minus "
 _DIFFERENCES_OF_RUNS = frozenset({_OF, _COUNT, *_RUN})  # the columns of a record that has `_differences_of_runs`
 _JUDGED, _SET = "judged", ("data", "model", "engine")
 _DIFFERENCES_OF_SETS = frozenset({_JUDGED, *_SET})  # the columns of a record that has `_differences_of_sets`
+BETTER, WORSE = " better", " worse"  # the last word of a cell with a difference, where it is a claim
 _NUMBER = re.compile(r"[+\-\N{MINUS SIGN}]?\d+\.\d+")
 
 
-def _differences_of_runs(record: Record) -> dict[str, tuple[tuple[str, Estimate], ...]]:
+class Difference(NamedTuple):
+    """RAUQ minus another score in a row of a record, and its verdict: 1 better, -1 worse, 0 neither."""
+
+    row: str
+    estimate: Estimate
+    sign: int
+
+
+def _differences_of_runs(record: Record) -> dict[str, tuple[Difference, ...]]:
     """RAUQ minus each other ranking, by its name: a row for each run and each figure over all of its answers.
 
     The families of a run, which have fewer answers, are left to the table.
@@ -157,7 +166,7 @@ def _differences_of_runs(record: Record) -> dict[str, tuple[tuple[str, Estimate]
     return _differences(record, {place: f"{of[place]}: {record.column(_OF)[place]}" for place in places}, counts)
 
 
-def _differences_of_sets(record: Record) -> dict[str, tuple[tuple[str, Estimate], ...]]:
+def _differences_of_sets(record: Record) -> dict[str, tuple[Difference, ...]]:
     """RAUQ minus each other score, by its name: a row for each set of answers, model and engine."""
     counts = list(map(int, record.column(_JUDGED)))
     return _differences(record, dict(enumerate(_named(record, _SET))), counts)
@@ -167,24 +176,23 @@ def _named(record: Record, columns: Sequence[str]) -> list[str]:
     return [", ".join(map(str, cells)) for cells in zip(*map(record.column, columns), strict=True)]
 
 
-def _differences(
-    record: Record, rows: Mapping[int, str], counts: Sequence[int]
-) -> dict[str, tuple[tuple[str, Estimate], ...]]:
+def _differences(record: Record, rows: Mapping[int, str], counts: Sequence[int]) -> dict[str, tuple[Difference, ...]]:
     """The columns of differences by what is subtracted, with the names of their `rows`, given by place."""
     return {
         column.removeprefix(_MINUS): tuple(
-            (row, _difference(str(record.column(column)[place]), n=counts[place])) for place, row in rows.items()
+            _difference(row, str(record.column(column)[place]), n=counts[place]) for place, row in rows.items()
         )
         for column in record.columns
         if column.startswith(_MINUS)
     }
 
 
-def _difference(cell: str, *, n: int) -> Estimate:
-    """A value and the ends of its interval, read from a cell; undefined where it has no numbers."""
+def _difference(row: str, cell: str, *, n: int) -> Difference:
+    """A value, the ends of its interval and its verdict, read from a cell; undefined where it lacks numbers."""
     numbers = [float(text.replace("\N{MINUS SIGN}", "-")) for text in _NUMBER.findall(cell)]
-    value, low, high = numbers or [math.nan] * 3
-    return Estimate(value, low, high, n=n, excluded=0, reason="" if numbers else "undefined")
+    value, low, high = numbers if len(numbers) == 3 else [math.nan] * 3
+    estimate = Estimate(value, low, high, n=n, excluded=0, reason="undefined" if math.isnan(value) else "")
+    return Difference(row, estimate, int(cell.endswith(BETTER)) - int(cell.endswith(WORSE)))
 
 
 _ROW_HEIGHT, _REST = 17, 90  # pixels
@@ -357,8 +365,11 @@ def sets_compared(record: Record, *, dark: bool = False) -> go.Figure:
     return _compared(_differences_of_sets(record), title="difference in ROC-AUC", dark=dark)
 
 
-def _compared(found: Mapping[str, Sequence[tuple[str, Estimate]]], *, title: str, dark: bool) -> go.Figure:
-    panels = {name: [difference_row(row, one, dark=dark) for row, one in rows] for name, rows in found.items()}
+def _compared(found: Mapping[str, Sequence[Difference]], *, title: str, dark: bool) -> go.Figure:
+    panels = {
+        name: [difference_row(one.row, one.estimate, sign=one.sign, dark=dark) for one in rows]
+        for name, rows in found.items()
+    }
     figure = interval_panels(panels, title=title, reference=0.0, reason="nothing was measured", dark=dark)
     figure.update_xaxes(matches="x")
     return figure

@@ -156,6 +156,7 @@ RESULTS = (
     Subject("real_models", "Real models"),
     Subject("survival", "What survives"),
     Subject("marked", "Errors that people marked"),
+    Subject("worth", "What attention is worth"),
     Subject("written", "Written answers"),
     Subject("lists", "Items of lists"),
     Subject("weak_points", "Weak points"),

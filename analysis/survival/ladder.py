@@ -130,7 +130,10 @@ class _State:
 
     prepared: Prepared
     signal: Signal
-    permutations: int
+
+    @property
+    def permutations(self) -> int:
+        return _permutations(self.given)
 
     @property
     def given(self) -> LabelledUnits:
@@ -197,7 +200,7 @@ def _used(given: LabelledUnits, signal: Signal, *, seed: int, most: int | None) 
 def ladder_on(prepared: Prepared, signal: Signal) -> Ladder:
     """The rungs of a signal that every one of the answers (A,) has."""
     own = prepared.given
-    state = _State(prepared=prepared, signal=signal, permutations=min(PERMUTATIONS, _DRAWN // len(own.incorrect)))
+    state = _State(prepared=prepared, signal=signal)
     return Ladder(
         signal=signal.name,
         data=own.name,
@@ -416,19 +419,28 @@ def _attention(state: _State) -> Iterator[Rung]:
 def _beyond(state: _State) -> Iterator[Rung]:
     prepared = state.prepared
     if prepared.apart is not None and prepared.together_apart is not None:
-        found = _added(state, prepared.together_apart, prepared.apart)
+        found = _added(state.signal.values, prepared, prepared.together_apart, prepared.apart)
         question = "Does it add to them in groups that no fit has seen?"
         yield _last(found, LEFT_OUT, "beyond the controls, other groups", question)
-    found = _added(state, prepared.together, prepared.fold)
+    found = added_to(prepared, state.signal.values)
     yield _last(found, BEYOND, "beyond the controls", "Does it add to all of them together?")
 
 
-def _added(state: _State, controls: Crossed, fold: np.ndarray) -> Beyond:
+def added_to(prepared: Prepared, values: np.ndarray) -> Beyond:
+    """What a signal (A,) adds to all controls together."""
+    return _added(values, prepared, prepared.together, prepared.fold)
+
+
+def _added(values: np.ndarray, prepared: Prepared, controls: Crossed, fold: np.ndarray) -> Beyond:
     if not controls.is_whole:
         reason = "too few correct or incorrect ones outside of a fold to fit on"
         return Beyond(estimate=undefined(len(fold), reason), p=math.nan, is_reversed=False)
-    options = {"permutations": state.permutations, "seed": state.seed}
-    return beyond(state.signal.values, state.given, controls, fold, **options)
+    permutations = _permutations(prepared.given)
+    return beyond(values, prepared.given, controls, fold, permutations=permutations, seed=prepared.seed)
+
+
+def _permutations(given: LabelledUnits) -> int:
+    return min(PERMUTATIONS, _DRAWN // len(given.incorrect))
 
 
 def _last(found: Beyond, name: str, title: str, question: str) -> Rung:

@@ -180,7 +180,7 @@ def _of_model(rows: Sequence[tuple]) -> str:
         "the document's share of attention in a head chosen on other documents": BEST_HEAD.format(OWN),
         "in the mean of the window": MEAN_SHARE.format(OWN),
         LOGPROB: LOGPROB,
-        "collapse of RAUQ": COLLAPSE,
+        "collapse of RAUQ by entropy": COLLAPSE,
     }
     said = [
         f"{label} {_ends(of[name][3:6])}, beyond the controls {_ends(of[name][6:9])}" for label, name in shown.items()

@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from analysis.evidence.figures import BETTER, WORSE
 from analysis.evidence.record import Cell, Record
 from analysis.evidence.worth import SHUFFLED
 from analysis.stats import SMALLEST, Estimate, sign_of
-from analysis.survival.beyond import Beyond, beyond
+from analysis.survival.beyond import Beyond
 from analysis.survival.judged import area, area_within, difference_within
 from analysis.survival.labelled import LabelledUnits, drawn
-from analysis.survival.ladder import BEYOND, Kind, Rung, prepare
+from analysis.survival.ladder import BEYOND, Kind, Rung, added_to, prepare
 from analysis.survival.sentences import in_numbers
 from benchmarks.support.recording import measured, tell
 from benchmarks.worth.cases import Case, cases
@@ -72,7 +73,7 @@ def compared(case: Case) -> Compared:
         shuffled=minus(units.shuffled),
         minus=(minus(units.msp), minus(units.entropy)),
         heads=None if units.heads is None else difference_within(units.heads[:, None], rauq[:, None], given, strata),
-        beyond=beyond(rauq, given, controls.together, controls.fold, seed=_SEED),
+        beyond=added_to(controls, rauq),
     )
 
 
@@ -103,11 +104,13 @@ def record_of(found: Sequence[Compared]) -> Record:
         rows=list(map(_row, found)),
         notes=(
             "Facts: greedy answers to questions. Lists: lines of greedy answers that state five facts each.",
+            "RAUQ of a line is that of its least certain layer, which may be another than that of the whole answer.",
             "Mu-SHROOM and HELM: answers of other models, read by the model named.",
             "Of tokens, RAUQ is the collapse, MSP is 1 - probability, entropy is that before the token.",
             "Shuffled: each answer has the attention of another one of similar length in its group; means over draws.",
             "RAUQ + heads is ours, with five heads, chosen for each family on the others.",
             "Controls: the words of answer and question, length and group; of tokens the word, capitals and position.",
+            "What RAUQ adds to the controls is judged among answers of one fold, or tokens of one answer.",
             "A model of yours: rauq score --model M --data facts --out DIR, then rauq survive DIR --signal rauq msp.",
             "The comparisons are not corrected for their number.",
         ),
@@ -121,9 +124,15 @@ def _row(one: Compared) -> tuple[Cell, ...]:
     return (
         *(one.case.data, one.case.model, one.case.engine, level, one.units, one.incorrect),
         *(_cell(estimate, "signal") for estimate in one.areas),
-        *(_cell(estimate, "difference") for estimate in (one.shuffled, *one.minus, one.heads)),
-        _cell(one.beyond.estimate, "difference", p=one.beyond.p),
+        *(_judged(estimate) for estimate in (one.shuffled, *one.minus, one.heads)),
+        _cell(one.beyond.estimate, "difference", p=one.beyond.p) + (", reversed" if one.beyond.is_reversed else ""),
     )
+
+
+def _judged(difference: Estimate | None) -> str:
+    """A difference with its verdict."""
+    verdict = ("", BETTER, WORSE)[0 if difference is None else sign_of(difference)]
+    return f"{_cell(difference, 'difference')}{verdict}"
 
 
 def _cell(estimate: Estimate | None, kind: Kind, p: float = math.nan) -> str:

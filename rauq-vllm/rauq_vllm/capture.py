@@ -207,7 +207,12 @@ class Step:
     def _compute(self, layers: Sequence[LayerInputs], place: int, rows: RowBatch) -> None:
         """Compute one batch of rows in layers of one kind, all of which have totals, or none."""
         offsets = self.rows.shape[3]
-        near = [one.near(place, rows, one.totals, offsets=offsets) for one in layers if one.totals is not None]
+        try:
+            near = [one.near(place, rows, one.totals, offsets=offsets) for one in layers if one.totals is not None]
+        except Exception:  # noqa: BLE001 - whatever a kernel refuses, the weights are recomputed without it
+            for one in layers:
+                one.layer.has_totals = False
+            near = []
         if near:
             self._put(layers, rows, torch.stack(near))
         else:

@@ -10,7 +10,12 @@ import torch
 from flashinfer import BatchDecodeWithPagedKVCacheWrapper
 from torch import Tensor
 from vllm.utils.torch_utils import canonicalize_singleton_dim_strides
-from vllm.v1.attention.backends.flashinfer import FlashInferBackend, FlashInferImpl, FlashInferMetadataBuilder
+from vllm.v1.attention.backends.flashinfer import (
+    FlashInferBackend,
+    FlashInferImpl,
+    FlashInferMetadataBuilder,
+    FlashInferTrtllmAPIDecode,
+)
 from vllm.v1.attention.backends.utils import get_flashinfer_layout_string
 
 from rauq_vllm.backend import PairedCache
@@ -43,15 +48,20 @@ class CapturingFlashInfer(PairedCache, FlashInferImpl):
     """FlashInfer, with the sums of its softmaxes where it gives them."""
 
     def totals(self, keys: Tensor, values: Tensor, batch: Any) -> Totals | None:
-        """The kernel's own; None where it rounds logits (a soft cap)."""
-        if self.logits_soft_cap:
+        """The kernel's own; None where it rounds logits (a soft cap), leaves sinks out, or would have to be compiled.
+
+        vLLM decodes by another kernel on some GPUs, and then this one has not been compiled yet.
+        """
+        rows_plan = getattr(batch, "rows_plan", None)  # a copy that vLLM makes of its notes has none
+        is_another = isinstance(batch.decode, FlashInferTrtllmAPIDecode)
+        if self.logits_soft_cap or self.sinks is not None or is_another or rows_plan is None:
             return None
         order = batch.kv_cache_layout.layer_view_order
 
         def caches() -> list[Tensor]:
             return [canonicalize_singleton_dim_strides(cache.permute(*order)) for cache in (keys, values)]
 
-        return infer_totals(batch.rows_plan, self, caches, size=keys.shape[2])
+        return infer_totals(rows_plan, self, caches, size=keys.shape[2])
 
 
 class InferBackend(FlashInferBackend):

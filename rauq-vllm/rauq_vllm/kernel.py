@@ -102,7 +102,7 @@ def infer_totals(
             q_data_type=query.dtype,
             kv_data_type=keys.dtype,
         )
-        _, found = plan.wrapper.run(query.contiguous(), (keys, values), sinks=attention.sinks, return_lse=True)
+        _, found = plan.wrapper.run(query.contiguous(), (keys, values), return_lse=True)
         return found * math.log(2)
 
     return totals

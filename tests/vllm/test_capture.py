@@ -174,9 +174,8 @@ class FlashInfer:
         self.options = options
         self.plans += 1
 
-    def run(self, q, caches, *, sinks, return_lse):
+    def run(self, q, caches, *, return_lse):
         assert return_lse
-        assert sinks is None
         keys, values = caches
         assert keys.shape == values.shape
         about = {"scale": self.options["sm_scale"], "left": self.options["window_left"]}
@@ -256,6 +255,16 @@ def test_flashinfer_plans_the_rows_of_a_step_once_for_each_window(asked):
     assert (wrapper.plans - before, engine.calls - calls) == (2, LAYERS)
     run(engine, asked, [(0, 6, 1), (2, 4, 1)])
     assert (wrapper.plans - before, engine.calls - calls) == (4, 2 * LAYERS)
+
+
+def test_what_a_kernel_refuses_later_is_recomputed(asked):
+    engine = Engine((9, 12, 5), error=0.0)
+    run(engine, asked, [(0, 0, 5)])
+    engine.error = "no number"
+    run(engine, asked, [(0, 5, 1)])
+    assert not any(layer.has_totals for layer in engine.layers)
+    found = take(asked[0].weights, first=4, count=2, shape=(LAYERS, HEADS, 2))
+    np.testing.assert_allclose(found, np.stack([engine.row(0, 4), engine.row(0, 5)]), rtol=1e-5)
 
 
 def test_a_request_that_did_not_ask_costs_no_row(asked):

@@ -210,7 +210,7 @@ def test_rauqs_row_is_tinted_and_costs_come_before_the_groups(runs, monkeypatch)
     known = [Cost("rauq", 0.5, 0.25, alone=alone), *(Cost(method, 0.5, 0.25) for method in OTHERS)]
     monkeypatch.setattr("analysis.views.methods.costs", lambda _run: known)
     page = open_methods(run="small")
-    first = ["method", "PRR [95 %], all answers", "mean within groups", "mean rank", "overhead one at a time, %"]
+    first = ["method", "PRR, all answers", "mean within groups", "mean rank", "overhead one at a time, %"]
     assert headings(page.dataframe[0]) == [*first, "extra forward passes"]
     table = (
         next(toggle for toggle in page.toggle if toggle.label == "All 10 columns").set_value(True).run().dataframe[0]

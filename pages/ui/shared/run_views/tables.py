@@ -58,11 +58,11 @@ class Column:
 def compared(comparison: Comparison, names: Sequence[str], costs: Sequence[Column] = ()) -> list[Column]:
     """Return how well each method ranks answers: all of them, on average within groups, and in each group.
 
-    The first of these columns names the metric, and what is in brackets. Where there are several groups, each of them
-    is drawn on demand, and so are costs but the first.
+    The first of these columns names the metric. Where there are several groups, each of them is drawn on demand, and so
+    are costs but the first.
     """
     method = Column(title="method", values=names)
-    titles = [f"{METRICS[comparison.metric]} [95 %], all answers", *map(title_of, comparison.groups[1:])]
+    titles = [f"{METRICS[comparison.metric]}, all answers", *map(title_of, comparison.groups[1:])]
     groups = [ranked(*pair) for pair in zip(titles, map(comparison.of_group, comparison.groups), strict=True)]
     if len(groups) == 1:
         return [method, *groups, *costs]

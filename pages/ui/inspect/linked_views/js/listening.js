@@ -7,7 +7,7 @@ import { pointIn } from "./charts/canvas.js";
 import { cellAt } from "./charts/heat_map.js";
 import { otherFacts, shortFacts } from "./numbers/facts.js";
 import { nearest } from "./numbers/statistics.js";
-import { paintTracks } from "./painting.js";
+import { paintTracks, writeNumber } from "./painting.js";
 import { followScroll } from "./scrolling.js";
 import { mark, pressed, select, selectSentence, tellOf } from "./selection.js";
 import { lineTip } from "./text/tips.js";
@@ -34,8 +34,8 @@ export function wire(stage) {
   });
   on(stage.root, "keydown", (event) => pressed(stage, event));
   on(document, "pointerdown", () => stage.root.isConnected && stage.reportNow()); // on a link: Python hears of it in time
-  onNumber(stage, "layer-input", (asked) => ({ layer: nearest(stage.data.layers, asked) }));
-  onNumber(stage, "head-input", (asked) => ({ layer: stage.view.layer, head: clamp(Math.round(asked), 0, stage.data.numHeads - 1) }));
+  onNumber(stage, "layer", (asked) => ({ layer: nearest(stage.data.layers, asked) }));
+  onNumber(stage, "head", (asked) => ({ layer: stage.view.layer, head: clamp(Math.round(asked), 0, stage.data.numHeads - 1) }));
   onCells(stage, part("layer-head"), {
     find: (point) => peek(stage, cellAt(stage.drawn.layerHead, point, stage.data.layers.length, stage.data.numHeads)),
     say: ({ row, column }) => [`layer ${stage.data.layers[row]} · head ${column}`, `${stage.drawn.layerHead.name} ${shown(stage.drawn.layerHead.weight(row, column))}`],
@@ -101,12 +101,15 @@ function onOverview(stage, canvas) {
 // An emptied field changes nothing: the selection stays and is written back into it. Until a number that is being typed
 // is entered or left, no picture writes over it.
 function onNumber(stage, name, change) {
-  const field = stage.part(name);
+  const field = stage.part(`${name}-input`);
   on(field, "input", () => (field.dataset.typed = ""));
-  on(field, "blur", () => delete field.dataset.typed);
   on(field, "change", () => {
     delete field.dataset.typed;
     select(stage, field.value === "" ? {} : change(Number(field.value)));
+  });
+  on(field, "blur", () => {
+    delete field.dataset.typed;
+    writeNumber(field, stage.view[name]);
   });
 }
 

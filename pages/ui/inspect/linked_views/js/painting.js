@@ -25,6 +25,7 @@ const BETWEEN_PICTURES = 200; // milliseconds
 // What depends on the score and not on the selection.
 export function describe({ part, data, act }, another) {
   for (const [name, allowed] of [["layer-input", data.layers], ["head-input", [0, data.numHeads - 1]]]) {
+    if (another) delete part(name).dataset.typed;
     part(name).min = Math.min(...allowed);
     part(name).max = Math.max(...allowed);
   }
@@ -120,8 +121,9 @@ export function paint(stage) {
   nameCanvas(part("token-head"), `${part("token-title").textContent}. Shown: head ${view.head}.`);
 }
 
-function writeNumber(field, number) {
-  if (field.dataset.typed === undefined) field.value = number;
+// Into a field, unless somebody is typing there.
+export function writeNumber(field, number) {
+  if (field.dataset.typed === undefined || !field.matches(":focus")) field.value = number;
 }
 
 // Which layer and head the tracks show, why, and the way to the layer that gives the score.
