@@ -16,6 +16,7 @@ from torch import Tensor
 from analysis.evidence.record import Cell, Record
 from benchmarks.support.paired import Ratio, ratio
 from benchmarks.support.recording import at_most, interval, measured, tell
+from rauq.capture.tap import Around
 from rauq.model.language_model import LanguageModel
 from rauq.model.loading import load_model, use_threads
 from rauq.model.monitor import Monitor
@@ -59,8 +60,9 @@ class Alternating(Monitor):
         pairs = list(zip(taken[::2], taken[1::2], strict=False))
         return Steps([watched for _, watched in pairs], [alone for alone, _ in pairs])
 
-    def _recorder(self, layer: int) -> Any:  # noqa: ANN401 - what it is there
-        return self._if_on(super()._recorder(layer))
+    def _recorder(self, layer: int) -> Around:
+        own = super()._recorder(layer)
+        return Around(lambda call, *given: own.record(call, *given) if self.is_on else call())
 
     def _note_logits(self, *given: Any) -> None:  # noqa: ANN401 - transformers' own
         self._if_on(super()._note_logits)(*given)

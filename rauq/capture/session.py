@@ -291,15 +291,20 @@ def single_head(
     return query[:, head : head + 1], key[:, shared : shared + 1], own
 
 
-def last_key_weight(query: Tensor, key: Tensor, mask: Tensor | None, options: Mapping[str, Any]) -> Tensor:
+def last_key_weight(
+    query: Tensor, key: Tensor, mask: Tensor | None, options: Mapping[str, Any], *, sums: Tensor | None = None
+) -> Tensor:
     """Weights (B, H) of one query (B, H, 1, D) on the last of its keys (B, H_kv, T, D), as soon as they are there.
 
-    In few operations, since it is called for every layer and token; `band` has the same for many rows.
+    In few operations, since it is called for every layer and token; `band` has the same for many rows. `sums` (B * H,):
+    the logarithms of the sums of the softmaxes, where they are known; then no other key is read.
 
     Raises:
         UnsupportedModel: the mask hides the last key, or the model has a position bias of its own.
     """
     _refuse_unknown(options)
+    if sums is not None:
+        return _from_sums(query, key, options, sums)
     scores = _scores(query, key.float(), options)
     if mask is not None:
         bias = _additive(mask[:, :, -1:])
@@ -315,6 +320,15 @@ def last_key_weight(query: Tensor, key: Tensor, mask: Tensor | None, options: Ma
     if (sinks := options.get("s_aux")) is not None:
         scores = torch.cat([scores, sinks.float().view(1, -1, 1, 1).expand(len(scores), -1, 1, 1)], dim=-1)
     return torch.softmax(scores, dim=-1)[:, :, 0, key.shape[2] - 1]
+
+
+def _from_sums(query: Tensor, key: Tensor, options: Mapping[str, Any], sums: Tensor) -> Tensor:
+    """The weights (B, H) of `last_key_weight`: those of a kernel that knows neither softcap nor sinks, in float32."""
+    batch, num_heads, _, width = query.shape
+    scaling = options.get("scaling")
+    grouped = query.reshape(batch, key.shape[1], -1, width) @ key[:, :, -1, :, None]  # (B, H_kv, H / H_kv, 1)
+    scores = grouped.view(batch, num_heads).mul_(width**-0.5 if scaling is None else scaling)
+    return scores.sub_(sums.view(batch, num_heads)).exp_()
 
 
 def _chunks(pending: Pending, cache: MaskCache) -> Iterator[Scored]:

@@ -18,6 +18,13 @@ Recorder = Callable[[Tensor, Tensor, Tensor | None, Mapping[str, Any]], None]
 StatesRecorder = Callable[[Tensor], None]
 AttentionFunction = Callable[..., Any]
 
+
+class Around(NamedTuple):
+    """A recorder of the attention of a module that calls it: given the call, its query, keys, mask and options."""
+
+    record: Callable[[Callable[[], Any], Tensor, Tensor, Tensor | None, Mapping[str, Any]], Any]
+
+
 EAGER = "eager_attention_forward"
 _install_lock = threading.Lock()
 
@@ -26,7 +33,7 @@ class _Recorders(threading.local):
     """The recorders of this thread, by attention module or block; generations of other threads never reach them."""
 
     def __init__(self) -> None:
-        self.by_module: Mapping[nn.Module, Recorder | StatesRecorder] = {}
+        self.by_module: Mapping[nn.Module, Recorder | StatesRecorder | Around] = {}
 
 
 _recorders = _Recorders()
@@ -106,7 +113,7 @@ def install(model: PreTrainedModel) -> None:
 
 
 @contextmanager
-def recording(recorders: Mapping[nn.Module, Recorder | StatesRecorder]) -> Iterator[None]:
+def recording(recorders: Mapping[nn.Module, Recorder | StatesRecorder | Around]) -> Iterator[None]:
     """Pass the attention calls or hidden states of these modules in this thread to their recorders."""
     outer = _recorders.by_module
     _recorders.by_module = recorders
@@ -150,6 +157,9 @@ def _tapped(attend: AttentionFunction) -> AttentionFunction:
         module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **kwargs: Any
     ) -> Any:
         record: Any = _recorders.by_module.get(module)
+        if isinstance(record, Around):
+            call = functools.partial(attend, module, query, key, value, attention_mask, **kwargs)
+            return record.record(call, query, key, attention_mask, kwargs)
         if record is not None:
             record(query, key, attention_mask, kwargs)
         return attend(module, query, key, value, attention_mask, **kwargs)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from rauq.capture import tap
+from rauq.capture.kernel_sums import with_sums
 from rauq.capture.logits import chosen_and_entropies
 from rauq.capture.session import TappedSession, last_key_weight, single_head
 from rauq.errors import InvalidInput, UnsupportedModel
@@ -129,18 +130,23 @@ class Monitor(AnswerMonitor):
         weights = torch.stack([self._weights.pop(layer) for layer in self.layers])
         return weights.cpu().numpy()
 
-    def _recorder(self, layer: int) -> tap.Recorder:
+    def _recorder(self, layer: int) -> tap.Around:
         fixed = dict(self.settings.heads).get(layer) if isinstance(self.settings.heads, tuple) else None
 
-        def note(query: Tensor, key: Tensor, mask: Tensor | None, options: Mapping[str, Any]) -> None:
+        def note(
+            call: Callable[[], Any], query: Tensor, key: Tensor, mask: Tensor | None, options: Mapping[str, Any]
+        ) -> Any:
             self._weights.pop(layer, None)
             if query.shape[0] != 1 or query.shape[2] != 1:
-                return  # a prompt: its last row predicts the first token, which has no previous one
+                return call()  # a prompt: its last row predicts the first token, which has no previous one
+            result, sums = with_sums(call, key)
             if fixed is not None:
                 query, key, options = single_head(fixed, query, key, options)
-            self._weights[layer] = last_key_weight(query, key, mask, options)[0]
+                sums = None if sums is None else sums[fixed : fixed + 1]
+            self._weights[layer] = last_key_weight(query, key, mask, options, sums=sums)[0]
+            return result
 
-        return note
+        return tap.Around(note)
 
     def _note_logits(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         del module, args

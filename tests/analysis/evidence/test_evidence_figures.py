@@ -90,7 +90,15 @@ def test_what_rauq_is_compared_with_is_drawn_for_whole_runs_in_the_colour_of_its
 
 def test_scores_of_sets_are_compared_in_a_panel_each_row_by_row():
     columns = ("data", "model", "engine", "judged", "RAUQ", "minus MSP", "minus entropy")
-    row = ("facts", "one", "llama.cpp", 30, "0.7 [0.6, 0.8]", "+0.031 [+0.010, +0.052] better", "−0.002 [−0.010, +0.006]")
+    row = (
+        "facts",
+        "one",
+        "llama.cpp",
+        30,
+        "0.7 [0.6, 0.8]",
+        "+0.031 [+0.010, +0.052] better",
+        "−0.002 [−0.010, +0.006]",
+    )
     figure = sets_compared(make_record(columns=columns, rows=(row,)))
     assert [dot.x[0] for dot in figure.data] == [0.031, -0.002]
     assert [dot.marker.color for dot in figure.data] == [outcomes(dark=False)[0].colour, QUIET]

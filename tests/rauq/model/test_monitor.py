@@ -8,8 +8,10 @@ import torch
 from transformers import DynamicCache
 
 import rauq
+from rauq.capture import kernel_sums
 from rauq.capture.session import last_key_weight
 from rauq.errors import InvalidInput, UnsupportedModel
+from rauq.model import monitor as monitors
 from rauq.model.monitor import Monitor
 from rauq.scoring.online import OnlineState
 from rauq.scoring.settings import Settings
@@ -67,6 +69,22 @@ def test_after_each_token_the_score_is_that_of_the_answer_so_far(lm, settings):
             assert token.attention == pytest.approx(score.attention[row, -1], abs=1e-5)
             assert token.confidence == pytest.approx(score.confidence[row, -1], abs=1e-5)
     assert monitor.uncertainty == monitor.tokens[-1].uncertainty
+
+
+@pytest.mark.parametrize("name", ["probability", "fixed"])
+def test_with_the_sums_of_torchs_kernel_the_score_and_the_answer_are_the_same(lm, name, monkeypatch):
+    before = generate(lm, Monitor(lm, SETTINGS[name]))
+    used = []
+    monkeypatch.setattr(kernel_sums, "_SHORT", 1)
+    own = monitors.with_sums
+    monkeypatch.setattr(monitors, "with_sums", lambda *call: (used.append(own(*call)), used[-1])[1])
+    monitor = Monitor(lm, SETTINGS[name])
+    ids = generate(lm, monitor)
+    assert ids == before
+    expected = rauq.score(lm.read(PROMPT, ids), SETTINGS[name])
+    assert monitor.uncertainty == pytest.approx(expected.uncertainty, abs=1e-5)
+    has_plain = lm.model.config.model_type in {"llama", "qwen3", "mixtral", "gemma3_text"}
+    assert any(sums is not None for _, sums in used) == has_plain  # others have masks, soft caps or sinks in each layer
 
 
 @pytest.mark.parametrize("options", [{"padding": 5}, {"past_key_values": DynamicCache}], ids=["padded", "all keys"])
