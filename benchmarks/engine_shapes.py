@@ -26,7 +26,7 @@ from benchmarks.engine_speed import peak_of
 from benchmarks.support.paired import Ratio, ratio
 from benchmarks.support.processes import apart
 from benchmarks.support.random_model import Shape
-from benchmarks.support.recording import at_least, interval, measured, tell
+from benchmarks.support.recording import at_least, at_most, interval, measured, tell
 from rauq import load_model, score
 from rauq.checkpoints.memory import bytes_per_second
 from rauq.checkpoints.named import file_of, find_named
@@ -40,6 +40,7 @@ OTHERS = {"3B": 2.0, "14B": 9.0}  # gigabytes of a Q4_K_M file
 PROMPT, NEW_TOKENS = "Who wrote the novel The Master and Margarita?", 16
 _IDS = tuple(range(1000, 1032))
 ROUNDS, LEAST_OF_ALONE = 5, 0.95
+MOST = 1.0  # seconds that a file which was opened before takes to load, beyond those of llama.cpp alone
 _BLOCK, _BLOCK_BYTES = 32, 18  # weights and bytes of Q4_0
 _SCALE = 0.004  # of a block: weights have a standard deviation of about .02
 COLUMNS = (
@@ -47,6 +48,7 @@ COLUMNS = (
     "GB in the file",
     "load s",
     "again s",
+    "again, alone s",
     "first token s",
     "tokens/s",
     "peak GiB",
@@ -58,10 +60,14 @@ COLUMNS = (
 
 
 class Found(NamedTuple):
-    """Seconds to load for the first time and again and to the first token, tokens a second, and GiB at most."""
+    """Seconds to load for the first time and again and to the first token, tokens a second, and GiB at most.
+
+    `alone`: seconds in which llama.cpp alone loads the file, when it has been read before.
+    """
 
     load: float
     again: float
+    alone: float
     first: float
     rate: float
     memory: float
@@ -91,7 +97,9 @@ def _shapes() -> Iterator[Measured]:
             tell(f"{name}: writing random weights")
             write(file, shape)
             tell(f"{name}: {file.stat().st_size / 1e9:.1f} GB, answering {NEW_TOKENS} tokens")
-            found, gigabytes = apart(answered, str(file)), file.stat().st_size / 1e9
+            first = apart(loaded, str(file))
+            alone = apart(loaded_alone, str(file))
+            found, gigabytes = apart(answered, str(file), first, alone), file.stat().st_size / 1e9
             of_alone = compared(str(file))
             file.unlink()
             share = found.rate * gigabytes * 1e9 / reading
@@ -137,11 +145,23 @@ def _rate(times: Sequence[float]) -> float:
     return (len(times) - 1) / (times[-1] - times[0])
 
 
-def answered(file: str) -> Found:
-    """Load a file twice and ask it once, in this process."""
+def loaded(file: str) -> float:
+    """Seconds to load a file in this process."""
     begin = time.perf_counter()
-    lm = load_model(file, engine="llama.cpp", kind="instruct")
-    loaded = time.perf_counter()
+    load_model(file, engine="llama.cpp", kind="instruct")
+    return time.perf_counter() - begin
+
+
+def loaded_alone(file: str) -> float:
+    """Seconds in which llama.cpp alone loads a file in this process."""
+    begin = time.perf_counter()
+    _alone(file)
+    return time.perf_counter() - begin
+
+
+def answered(file: str, first: float, alone: float) -> Found:
+    """Load a file once more, in another process than `first`, and ask it."""
+    begin = time.perf_counter()
     lm = load_model(file, engine="llama.cpp", kind="instruct")
     again, times = time.perf_counter(), list[float]()
     trace = lm.generate(
@@ -150,7 +170,7 @@ def answered(file: str) -> Found:
     assert np.isfinite(score(trace).uncertainty)  # noqa: S101 - what is timed is whole
     running: Any = lm.engine
     memory = peak_of(running._process.running.pid) / 1024  # noqa: SLF001 - the child computes
-    return Found(loaded - begin, again - loaded, times[0] - again, _rate(times), memory)
+    return Found(first, again - begin, alone, times[0] - again, _rate(times), memory)
 
 
 def write(path: Path, shape: Shape, *, seed: int = 0) -> None:
@@ -245,8 +265,16 @@ def record_of(shapes: Sequence[Measured]) -> Record:
         columns=COLUMNS,
         rows=list(map(_row, shapes)),
         bounds=[
-            at_least(f"{one.name}: tokens/s relative to llama.cpp alone", one.of_alone, LEAST_OF_ALONE)
-            for one in shapes
+            *(
+                at_least(f"{one.name}: tokens/s relative to llama.cpp alone", one.of_alone, LEAST_OF_ALONE)
+                for one in shapes
+            ),
+            *(
+                at_most(
+                    f"{one.name}: seconds to load again, beyond llama.cpp's", one.found.again - one.found.alone, MOST
+                )
+                for one in shapes
+            ),
         ],
         notes=(f"From the largest, by the bytes that a token reads, not measured: tokens/s of {other}.",),
         finding=f"A file in the shape of {largest.name} ({largest.gigabytes:.2f} GB) answers at "

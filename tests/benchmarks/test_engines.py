@@ -38,7 +38,7 @@ def test_a_file_of_random_weights_is_answered(tmp_path, store_with_smollm2, monk
     engine_shapes.write(file, Shape(hidden=64, inner=128, layers=2, heads=4, key_heads=2, vocabulary=49_200))
     lm = load_model(file, engine="llama.cpp", kind="instruct")
     assert (lm.vocab_size, lm.quantisation) == (49_200, "Q4_0")
-    found = engine_shapes.answered(str(file))
+    found = engine_shapes.answered(str(file), engine_shapes.loaded(str(file)), engine_shapes.loaded_alone(str(file)))
     assert min(found) > 0
     in_this_process = lambda number, mp_context: ThreadPoolExecutor(number)  # noqa: E731
     monkeypatch.setattr(engine_shapes, "ProcessPoolExecutor", in_this_process)
