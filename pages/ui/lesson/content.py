@@ -100,9 +100,8 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
 def _worth() -> str:
     found = worth()
     return (
-        f"of RAUQ's ROC-AUC within families of questions about facts, {found.roc_auc}, this model's own attention "
-        f"gives {found.attention}, compared with that of other answers; in {found.comparisons} comparisons of data, "
-        f"models and engines it gives {found.largest} at most"
+        f"of RAUQ's ROC-AUC on facts, {found.roc_auc}, this model's own attention gives {found.attention}; in "
+        f"{found.comparisons} comparisons, {found.largest} at most"
     )
 
 

@@ -158,10 +158,11 @@ def test_the_text_has_the_numbers_of_the_recordings(lesson, told):
     assert text["limits"].startswith("“Istanbul” is incorrect; correct: Ankara.")
     assert f"{lesson.confident.uncertainty:.2f}, is below that of the correct answer, " in text["limits"]
     assert f"{lesson.right.uncertainty:.2f}: RAUQ cannot detect" in text["limits"]
-    survival = find_record("survival")
-    first = dict(zip(survival.columns, survival.rows[0], strict=True))
-    assert (first["model"], first["signal"]) == ("smollm2", "RAUQ")
-    assert f"{first['alone']}, this model's own attention gives {first['own attention']}" in text["limits"]
+    kept = find_record("worth")
+    first = dict(zip(kept.columns, kept.rows[0], strict=True))
+    assert (first["data"], first["model"]) == ("facts", "smollm2")
+    own = first["minus RAUQ with shuffled attention"]
+    assert f"{first['RAUQ']}, this model's own attention gives {own}; in {len(kept.rows)} compar" in text["limits"]
 
 
 def test_the_shares_of_the_collapse_are_those_of_the_score(told):
