@@ -28,7 +28,7 @@ def ranking(record: Record) -> Quote:
     shuffled, msp = (sum(str(cell).endswith("better") for cell in cells) for cells in zip(*rows, strict=True))
     return Quote(
         number=f"{shuffled} of {len(rows)}",
-        rest=f"comparisons rank RAUQ significantly above RAUQ with other answers' attention; {msp} above MSP.",
+        rest=f"comparisons rank RAUQ significantly above RAUQ with shuffled attention; {msp} above MSP.",
     )
 
 

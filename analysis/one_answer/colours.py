@@ -29,7 +29,7 @@ class Colouring(NamedTuple):
 
 COLOURINGS: Mapping[Measure, Colouring] = MappingProxyType(
     {
-        "rauq": Colouring("collapse", "Collapse: confidence lost, in nats", 1.0),
+        "rauq": Colouring("collapse", "Collapse, in nats", 1.0),
         "surprisal": Colouring("surprisal", "Surprisal of names and numbers, in nats", 3.0),
     }
 )

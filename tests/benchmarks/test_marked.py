@@ -78,4 +78,10 @@ def test_a_record_has_a_row_for_each_signal_and_a_bound_for_each_comparison(tmp_
 def test_the_kept_record_says_what_its_rows_show():
     kept = find_record("marked")
     assert kept.finding == finding_of(kept.rows)
-    assert [row[2] for row in kept.rows if row[-3] == "yes"] == ["Collapse", "Entropy"]
+    survive = {(row[1], row[2]) for row in kept.rows if row[-3] == "yes"}
+    assert survive == {
+        ("smollm2", "Collapse"),
+        ("smollm2", "Entropy"),
+        ("gemma3-270m", "Collapse"),
+        ("gemma3-270m", "1 - probability"),
+    }

@@ -107,7 +107,7 @@ _ABOUT = (
 
 def claims(kept: Mapping[str, Record]) -> None:
     """Draw the claims, each with those of its bounds that are not met, and the count of all bounds."""
-    st.header("What this project claims", anchor=False, help=f"{_ABOUT}\n\n{explained(_ABOUT)}")
+    st.header("Claims", anchor=False, help=f"{_ABOUT}\n\n{explained(_ABOUT)}")
     for claim in CLAIMS:
         if (record := kept.get(claim.record)) is not None:
             _claim(claim, record)

@@ -30,7 +30,7 @@ export function drawWeak(holder, data, view, act) {
     return chip;
   });
   const held = ["next-weak", "last-weak"].find((name) => holder.querySelector(`.${name}:focus`));
-  holder.replaceChildren(...steps(data, place, act), make("span", "where", where), ...(chips.length ? [make("span", "most-probable", "Most probable here:")] : []), ...chips);
+  holder.replaceChildren(...steps(data, place, act), make("span", "where", where), ...chips);
   holder.title = alternatives.length ? what : "";
   holder.querySelector(`.${held}`)?.focus({ preventScroll: true });
 }
