@@ -13,7 +13,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 
 _FLASH = 1  # torch.nn.attention.SDPBackend.FLASH_ATTENTION
-_SHORT = 256  # keys, which are read again in less time than the kernel is asked
+_SHORT = 1536  # keys, which are read again in less time than the kernel is asked
 
 
 class KernelSums(TorchFunctionMode):
