@@ -16,7 +16,7 @@ from analysis.evidence.record import Cell, Record
 from analysis.evidence.worth import SHUFFLED
 from analysis.stats import SMALLEST, Estimate, sign_of
 from analysis.survival.beyond import Beyond
-from analysis.survival.judged import area, area_within, difference_within
+from analysis.survival.judged import area_within, difference_within
 from analysis.survival.labelled import LabelledUnits, drawn
 from analysis.survival.ladder import BEYOND, Kind, Rung, added_to, prepare
 from analysis.survival.sentences import in_numbers
@@ -67,7 +67,7 @@ def compared(case: Case) -> Compared:
         units=len(rauq),
         incorrect=int(given.incorrect.sum()),
         areas=tuple(
-            None if values is None else _area(values, given, strata)
+            None if values is None else area_within(values, given, strata)
             for values in (rauq, units.msp, units.entropy, units.heads)
         ),
         shuffled=minus(units.shuffled),
@@ -79,18 +79,13 @@ def compared(case: Case) -> Compared:
 
 def _used(units: Units) -> Units:
     """Those that have every score, or as many of them as are fitted."""
-    kept = np.flatnonzero(units.have_all)
-    few = drawn(units.given.take(kept), units.given.level.most, seed=_SEED)
-    return units.take(kept[few])
+    known = np.flatnonzero(units.have_all)
+    return units.take(known[drawn(units.given.take(known), units.given.level.most, seed=_SEED)])
 
 
 def _strata(given: LabelledUnits) -> np.ndarray:
     """The group (U,) of each answer; tokens are compared within their answer, whatever is said here."""
     return np.unique(np.array(given.groups, dtype=object).astype(str), return_inverse=True)[1].reshape(-1)
-
-
-def _area(values: np.ndarray, given: LabelledUnits, strata: np.ndarray) -> Estimate:
-    return area_within(values, given, strata) if given.is_of_tokens else area(values, given, list(given.groups))
 
 
 def record_of(found: Sequence[Compared]) -> Record:

@@ -12,12 +12,13 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 
+_INPUTS = ("query", "key", "value")  # by position; a call that gives more so, or fewer, is left as it is
 _FLASH = 1  # torch.nn.attention.SDPBackend.FLASH_ATTENTION
 _SHORT = 1536  # keys, which are read again in less time than the kernel is asked
 
 
 class KernelSums(TorchFunctionMode):
-    """While it is entered, `logarithm` (B * H,) is that of the last call for one query without a mask in float32.
+    """While it is entered, `logarithm` (B * H * n,) is that of the last call for n queries without a mask in float32.
 
     None if another kernel is used, or if there was no such call.
     """
@@ -28,7 +29,8 @@ class KernelSums(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         options = kwargs or {}
-        if func is scaled_dot_product_attention and _is_plain(*args, **options):
+        is_attention = func is scaled_dot_product_attention and len(args) == len(_INPUTS)
+        if is_attention and _is_plain(*args, **options):
             output, logarithm = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(  # noqa: SLF001 - only this returns them
                 *args, scale=options.get("scale")
             )
@@ -37,9 +39,10 @@ class KernelSums(TorchFunctionMode):
         return func(*args, **options)
 
 
-def _is_plain(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, **options: Any) -> bool:
-    """Whether a call without a mask, for one query, is one that torch gives to this kernel."""
-    if attn_mask is not None or query.dtype != torch.float32 or options.get("dropout_p") or options.get("is_causal"):
+def _is_plain(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> bool:
+    """Whether a call has no mask and no dropout, and torch gives it to this kernel."""
+    changed = any(options.get(name) not in {None, False} for name in ("dropout_p", "is_causal"))
+    if options.get("attn_mask") is not None or changed or query.dtype != torch.float32:
         return False
     chosen = torch._fused_sdp_choice(  # noqa: SLF001 - what `scaled_dot_product_attention` asks
         query, key, value, scale=options.get("scale"), enable_gqa=options.get("enable_gqa", False)
