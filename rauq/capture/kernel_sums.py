@@ -41,8 +41,8 @@ class KernelSums(TorchFunctionMode):
 
 def _is_plain(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> bool:
     """Whether a call has no mask and no dropout, and torch gives it to this kernel."""
-    changed = any(options.get(name) not in {None, False} for name in ("dropout_p", "is_causal"))
-    if options.get("attn_mask") is not None or changed or query.dtype != torch.float32:
+    given = any(options.get(name) for name in ("dropout_p", "is_causal")) or options.get("attn_mask") is not None
+    if given or query.dtype != torch.float32:
         return False
     chosen = torch._fused_sdp_choice(  # noqa: SLF001 - what `scaled_dot_product_attention` asks
         query, key, value, scale=options.get("scale"), enable_gqa=options.get("enable_gqa", False)
