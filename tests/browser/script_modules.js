@@ -18,6 +18,7 @@ import { columns, number } from "../../pages/ui/lesson/js/pictures.js";
 import { scores } from "../../pages/ui/lesson/js/players.js";
 import { make } from "../../pages/ui/shared/js/dom.js";
 import { on } from "../../pages/ui/shared/js/events.js";
+import { latest } from "../../pages/ui/shared/js/latest.js";
 import { clamp, shown } from "../../pages/ui/shared/js/numbers.js";
 import { recurrence } from "../../pages/ui/shared/js/recurrence.js";
 import { factRows } from "../../pages/ui/shared/js/tip.js";
@@ -32,6 +33,8 @@ const shared = {
   "a text is no HTML": [make("b", "bold", "<i>").outerHTML, '<b class="bold">&lt;i&gt;</b>'],
   "facts stand in rows": [factRows([["p", "0.5"]])[0].outerHTML, '<div class="row"><span>p</span><span>0.5</span></div>'],
   "a handler takes the place of the one before": [clicked((node, hear) => { on(node, "click", hear(1)); on(node, "click focus", hear(2)); }), [2]],
+  "what is older than what was drawn in its place is left out": [drawn([2, 1, 2, 3], document.body), [2, 2, 3]],
+  "each place has a latest of its own": [[...drawn([5], make("i")), ...drawn([4], make("i"))], [5, 4]],
   "a word is marked once, and in the plural": [explained("Heads of a head: <b>"), ["", "[Heads]", " of a ", "head", ": <b>"]],
 };
 
@@ -200,6 +203,13 @@ function clicked(listen) {
   listen(node, (what) => () => heard.push(what));
   node.click();
   return heard;
+}
+
+function drawn(sent, place) {
+  const numbers = [];
+  const draw = latest(({ data }) => numbers.push(data.sent));
+  for (const number of sent) draw({ data: { sent: number }, parentElement: place });
+  return numbers;
 }
 
 function explained(text) {

@@ -83,5 +83,5 @@ def test_the_recurrence_is_that_of_algorithm_1(modules):
 
 
 def test_a_joined_component_is_a_module_with_one_function(modules):
-    assert len(ENTRIES) == 5
-    assert [modules.evaluate(MAIN, entry) for entry in ENTRIES] == ["function"] * 5
+    assert len(ENTRIES) == 7
+    assert [modules.evaluate(MAIN, entry) for entry in ENTRIES] == ["function"] * 7

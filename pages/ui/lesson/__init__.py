@@ -9,7 +9,8 @@ import streamlit as st
 from pages.ui.lesson import place
 from pages.ui.lesson.content import Content
 from pages.ui.shared import words
-from pages.ui.shared.assets import joined, script
+from pages.ui.shared.assets import joined
+from pages.ui.shared.components import component
 from pages.ui.shared.sent import events
 
 KEY = "lesson"
@@ -23,11 +24,11 @@ _HTML = """
 </article>
 """
 _FOLDER = Path(__file__).parent
-_mount = st.components.v2.component(
+_mount = component(
     "lesson",
+    _FOLDER / "js/lesson.js",
     html=_HTML,
     css=f"{joined(_FOLDER, 'lesson.css', 'pictures.css', 'game.css')}\n{words.STYLE}",
-    js=script(_FOLDER / "js/lesson.js"),
 )
 
 

@@ -104,13 +104,18 @@ def test_what_cannot_be_joined_is_refused(modules, message, tmp_path):
 
 
 def test_every_module_belongs_to_a_component():
-    assert len(ENTRIES) == 5
+    assert len(ENTRIES) == 7
     assert set().union(*map(reached_from, ENTRIES)) == set(MODULES)
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=relative)
-def test_a_joined_component_has_one_export_and_no_import(entry):
-    assert re.findall(r"^(?:import|export)\b[^(]*", script(entry), re.MULTILINE) == ["export default function "]
+def test_a_joined_component_draws_the_latest_and_imports_nothing(entry):
+    assert re.findall(r"^(?:import|export)\b[^(]*", script(entry), re.MULTILINE) == ["export default latest"]
+
+
+def test_all_components_are_declared_in_one_place():
+    declaring = [path for path in UI.rglob("*.py") if "components.v2" in path.read_text("utf-8")]
+    assert list(map(relative, declaring)) == ["shared/components.py"]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=relative)

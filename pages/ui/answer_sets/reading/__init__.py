@@ -10,7 +10,8 @@ import streamlit as st
 from analysis.runs import library
 from analysis.runs.verdicts import why_fixed
 from pages.ui.answer_sets.choices import Chosen
-from pages.ui.shared.assets import joined, script
+from pages.ui.shared.assets import joined
+from pages.ui.shared.components import component
 from pages.ui.shared.errors import printable
 from pages.ui.shared.run_views.page import openable
 from pages.ui.shared.run_views.verdicts import Mark, show_problem, try_to_mark
@@ -26,11 +27,11 @@ _HEIGHT = 420  # pixels
 _PREFIX = "unclear: "  # of a reason, which is known here
 _SHOWN = ["number", "id", "group", "prompt", "references", "answer", "quality_reason"]
 _FOLDER = Path(__file__).parent
-_mount = st.components.v2.component(
+_mount = component(
     "reading_list",
+    _FOLDER / "reading.js",
     html=joined(_FOLDER, "reading.html"),
     css=joined(_FOLDER, "reading.css"),
-    js=script(_FOLDER / "reading.js"),
 )
 
 

@@ -1,11 +1,14 @@
 // One unclear answer as text. A key or its button says whether it is correct; Python then sends the next one.
 
+import { latest } from "../../shared/js/latest.js";
 import { on } from "../../shared/js/events.js";
 
 const TYPED = "textarea, select, [contenteditable]:not([contenteditable='false']), [role=textbox], [role=combobox], "
   + "input:not([type=button], [type=checkbox], [type=radio], [type=range], [type=submit])";
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default latest(drawReading);
+
+function drawReading({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".reading");
   const isNew = !root.reading;
   const reading = (root.reading ??= { root });

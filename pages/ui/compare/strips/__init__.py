@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import streamlit as st
 
 from analysis.figures import looks
 from analysis.one_answer.colours import COLOURINGS
 from analysis.two_answers.comparison import Columns, layer_and_head
 from pages.ui.compare.answers import Answer
 from pages.ui.shared import words as field_words
-from pages.ui.shared.assets import joined, script
+from pages.ui.shared.assets import joined
+from pages.ui.shared.components import component
 from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.sent import events
 from rauq.labels import (
@@ -41,11 +41,11 @@ from rauq.trace.trace import Trace
 KEY = "pair"
 _LONG = 60  # columns: longer strips use smaller type, and scroll
 _FOLDER = Path(__file__).parent
-_mount = st.components.v2.component(
+_mount = component(
     "compare_strips",
+    _FOLDER / "js/strips.js",
     html=joined(_FOLDER, "strips.html"),
     css=f"{joined(_FOLDER, 'strips.css')}\n{field_words.STYLE}",
-    js=script(_FOLDER / "js/strips.js"),
 )
 
 

@@ -5,16 +5,15 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui.shared.assets import script
+from pages.ui.shared.components import component
 from pages.ui.shared.sent import events
 
 OPEN = "drawer"  # key of the name of the drawer that is open
 KEY = "closing"
 _OF = "_drawer_of"  # key of the name of the answer that it was opened for
-_FOLDER = Path(__file__).parent
 _HTML = """<span class="closing"></span>
 """
-_mount = st.components.v2.component("closing", html=_HTML, js=script(_FOLDER / "closing.js"))
+_mount = component("closing", Path(__file__).with_name("closing.js"), html=_HTML)
 
 
 def drawer_of(answer: str) -> str | None:

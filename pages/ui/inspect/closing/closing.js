@@ -1,11 +1,15 @@
 // A drawer closes by Escape and by a click outside, as a popover does, and its button has the focus again.
 
+import { latest } from "../../shared/js/latest.js";
+
 // What is in front of a drawer, which Escape closes first.
 const IN_FRONT = "[data-testid=stPopoverBody], [role=listbox], [role=dialog]";
 
 const openerOf = (name) => /** @type {HTMLElement} */ (document.querySelector(`.st-key-drawer_${name} button`));
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default latest(drawClosing);
+
+function drawClosing({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".closing");
   const isNew = !root.closing;
   const closing = (root.closing ??= { root });

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import streamlit as st
 
 from analysis.figures import attention_scale
 from analysis.one_answer.colours import COLOURINGS
@@ -21,7 +20,8 @@ from pages.ui.inspect.linked_views.encoding import as_base64
 from pages.ui.inspect.linked_views.sentences import READS, sentence_payload
 from pages.ui.inspect.linked_views.tokens import bare_tokens, drawn_tokens
 from pages.ui.shared import words as field_words
-from pages.ui.shared.assets import joined, script
+from pages.ui.shared.assets import joined
+from pages.ui.shared.components import component
 from pages.ui.shared.sent import events
 from rauq.labels import direction
 from rauq.scoring import report
@@ -173,13 +173,11 @@ def _weights(trace: Trace, alignment: Alignment, span: tuple[int, int]) -> str:
 
 KEY = "views"
 _FOLDER = Path(__file__).parent
-
-
-_component = st.components.v2.component(
+_mount = component(
     "linked_views",
+    _FOLDER / "js/linked_views.js",
     html=joined(_FOLDER, "linked_views.html"),
     css=f"{joined(_FOLDER, 'linked_views.css')}\n{field_words.STYLE}",
-    js=script(_FOLDER / "js/linked_views.js"),
 )
 
 
@@ -193,7 +191,7 @@ class Listener(NamedTuple):
 def show_views(data: dict[str, Any], **on: Listener) -> None:
     """Draw a scored answer; before the next script run the listeners get what happened, by the name of the event."""
     callbacks: dict[str, Any] = {f"on_{name}_change": partial(_report, name, listener) for name, listener in on.items()}
-    _component(key=KEY, data=data, **callbacks)
+    _mount(key=KEY, data=data, **callbacks)
 
 
 def _report(name: str, listener: Listener) -> None:
@@ -203,4 +201,4 @@ def _report(name: str, listener: Listener) -> None:
 
 def live_views(trace: Trace | None, score: Score | None, words: Words) -> None:
     """Draw an answer that is still being generated."""
-    _component(key=KEY, data=live_payload(trace, score, words))
+    _mount(key=KEY, data=live_payload(trace, score, words))

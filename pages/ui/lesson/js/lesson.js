@@ -2,6 +2,7 @@
 
 import { make } from "../../shared/js/dom.js";
 import { on } from "../../shared/js/events.js";
+import { latest } from "../../shared/js/latest.js";
 import { explain } from "../../shared/js/words.js";
 import { drawAnswers, drawLimits } from "./answers.js";
 import { drawGame, moveAmongTokens } from "./game.js";
@@ -19,7 +20,9 @@ const PICTURES = {
 const GAME = { title: "Which token was invented?", rules: "Ten answers of the same small model, chosen by a rule without looking at any score. Each states one incorrect fact: choose a token of it. RAUQ, with its default settings, chooses the largest collapse, and plain probability the least probable token." };
 const MOVES = { ArrowRight: 1, PageDown: 1, " ": 1, ArrowLeft: -1, PageUp: -1 };
 
-export default function ({ data, parentElement, setStateValue }) {
+export default latest(drawLesson);
+
+function drawLesson({ data, parentElement, setStateValue }) {
   const root = parentElement.querySelector(".lesson");
   const state = (root.state ??= { root, step: 0, revealed: false, fresh: true });
   state.data = data;

@@ -4,33 +4,19 @@ A tab that is loaded again has a new session, which knows nothing of the one bef
 """
 
 from collections.abc import Callable
+from pathlib import Path
 
 import streamlit as st
 
 from pages.ui.host import hosting
 from pages.ui.host.store import session_name, store
 from pages.ui.shared import state
+from pages.ui.shared.components import component
 from pages.ui.shared.sent import events
 
 KEY = "own_job"
 _ELSEWHERE, _STAYED = "own_job_elsewhere", "_own_job_stayed"
-_component = st.components.v2.component(
-    "own_job",
-    js="""
-    const NAME = "rauq-job";
-
-    export default function ({ data, setStateValue }) {
-      try {
-        const stored = sessionStorage.getItem(NAME) ?? "";
-        if (data.key) sessionStorage.setItem(NAME, data.key);
-        else if (data.asked) sessionStorage.removeItem(NAME);
-        else if (stored || data.others) setStateValue("key", stored);
-      } catch {
-        // This browser keeps nothing: a tab that is loaded again does not find its job.
-      }
-    }
-    """,
-)
+_mount = component("own_job", Path(__file__).with_suffix(".js"))
 
 
 def keep_or_ask(key: str, *, asked: bool, others: bool, on_key: Callable[[], None]) -> None:
@@ -38,7 +24,7 @@ def keep_or_ask(key: str, *, asked: bool, others: bool, on_key: Callable[[], Non
 
     `others`: whether it is to answer although it has none.
     """
-    _component(key=KEY, data={"key": key, "asked": asked, "others": others}, on_key_change=on_key)
+    _mount(key=KEY, data={"key": key, "asked": asked, "others": others}, on_key_change=on_key)
 
 
 def kept() -> str | None:
@@ -50,7 +36,7 @@ def stay() -> None:
     """On a page that does not show the job of this tab, let a host know that the tab is still there."""
     if hosting.is_hosted() and state.JOB not in st.session_state and _STAYED not in st.session_state:
         data = {"key": "", "asked": False, "others": False}
-        _component(key=_ELSEWHERE, data=data, on_key_change=_stay)
+        _mount(key=_ELSEWHERE, data=data, on_key_change=_stay)
 
 
 def _stay() -> None:

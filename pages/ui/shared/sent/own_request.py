@@ -5,33 +5,15 @@ An address names an answer and not its prompt. Where the answer is no longer in 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import streamlit as st
+from pathlib import Path
 
 from pages.ui.shared import url_state
+from pages.ui.shared.components import component
 from pages.ui.shared.sent import events
 from pages.ui.shared.url_state import Asked
 
 KEY = "own_request"
-_component = st.components.v2.component(
-    "own_request",
-    js="""
-    const NAME = "rauq-requests", MOST = 20;
-
-    export default function ({ data, setStateValue }) {
-      try {
-        const kept = new Map(JSON.parse(sessionStorage.getItem(NAME) ?? "[]"));
-        if (data.asked) {
-          kept.delete(data.answer);
-          kept.set(data.answer, data.asked);
-          sessionStorage.setItem(NAME, JSON.stringify([...kept].slice(-MOST)));
-        } else if (kept.has(data.answer)) setStateValue("told", { asked: kept.get(data.answer) });
-      } catch {
-        // This browser keeps nothing, or has no room.
-      }
-    }
-    """,
-)
+_mount = component("own_request", Path(__file__).with_suffix(".js"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +25,12 @@ class Told:
 
 def keep(answer: str, asked: Asked) -> None:
     """Let the browser keep what leads to an answer of this name."""
-    _component(key=KEY, data={"answer": answer, "asked": url_state.written_asked(asked)})
+    _mount(key=KEY, data={"answer": answer, "asked": url_state.written_asked(asked)})
 
 
 def ask(answer: str, *, on_told: Callable[[], None]) -> None:
     """Let the browser tell what it has kept for an answer of this name; it says nothing if it has nothing."""
-    _component(key=KEY, data={"answer": answer, "asked": None}, on_told_change=on_told)
+    _mount(key=KEY, data={"answer": answer, "asked": None}, on_told_change=on_told)
 
 
 def told() -> Asked | None:

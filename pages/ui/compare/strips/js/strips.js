@@ -1,11 +1,14 @@
 // Draws two answers on one grid. Their text comes from models, so it is only set as textContent.
 
 import { on } from "../../../shared/js/events.js";
+import { latest } from "../../../shared/js/latest.js";
 import { cellAt, drawColumn, drawHeads, LANES, withFolds } from "./columns.js";
 import { drawBranch, drawLegend, drawTexts, showCell } from "./details.js";
 import { columnOf, firstStop, makeReachable, neighbour } from "./moves.js";
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default latest(drawStrips);
+
+function drawStrips({ data, parentElement, setTriggerValue }) {
   const root = (name) => parentElement.querySelector(`.${name}`);
   const tip = root("tip");
   const focused = (parentElement.activeElement ?? document.activeElement)?.dataset?.place;

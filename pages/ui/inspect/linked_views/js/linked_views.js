@@ -2,6 +2,7 @@
 // selection and the marks after a pause. Texts come from models and users: they are only ever set as textContent, or
 // drawn on a canvas.
 
+import { latest } from "../../../shared/js/latest.js";
 import { explain } from "../../../shared/js/words.js";
 import { addPanels } from "./charts/along.js";
 import { wire } from "./listening.js";
@@ -18,7 +19,9 @@ import { drawSentences } from "./text/sentences_table.js";
 const NOTHING = { layer: null, head: null, token: null, passage: null, colour: null }; // is chosen while an answer is generated
 const mounted = new WeakMap();
 
-export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
+export default latest(drawViews);
+
+function drawViews({ data, parentElement, setStateValue, setTriggerValue }) {
   const root = parentElement.querySelector(".views");
   if (!mounted.has(root)) mounted.set(root, build(root));
   const stage = mounted.get(root);
