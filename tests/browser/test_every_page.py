@@ -9,33 +9,30 @@ from benchmarks.support.browser import wait_until_idle
 from tests.browser.chromium import DESKTOP, PROJECTOR
 from tests.browser.fields import at, try_a_new_run, try_behind_choices, try_within, untried, walk
 from tests.browser.test_popovers import popovers_of_navigation, try_popovers
+from tests.listed import PAGES
 
 ZOOMED = {"width": 720, "height": 450}  # 200 % zoom halves the window
-DOCUMENTED = ("inspect", "compare", "answer_sets", "methods", "runs", "learn", "evidence")
 EXPLAINED = ("answer_sets", "methods", "runs", "evidence", "compare")
 NEW_RUN = "runs?view=new"
 BY_KEYBOARD = ("answer_sets", "methods", "runs", NEW_RUN, "evidence")
-PROJECTED = (
-    *("inspect", "compare", "answer_sets", "methods", "methods?view=alpha", "methods?view=rejection", "runs"),
-    *(NEW_RUN, "evidence"),
-)
+PROJECTED = (*PAGES, "methods?view=alpha", "methods?view=rejection", NEW_RUN)
 WITH_CHOICES = ("methods", "answer_sets?view=gap")
 IN_ROWS = ("answer_sets?view=further", "answer_sets?view=bins")  # choices of which one begins or ends a row
-PATHS = tuple(dict.fromkeys((*DOCUMENTED, *EXPLAINED, *BY_KEYBOARD, *PROJECTED, *WITH_CHOICES, *IN_ROWS)))
+PATHS = tuple(dict.fromkeys((*PAGES, *EXPLAINED, *BY_KEYBOARD, *PROJECTED, *WITH_CHOICES, *IN_ROWS)))
 
 
 @pytest.mark.timeout(1200)  # it opens thirteen pages: seven minutes beside two other workers on a slow machine
 def test_of_every_page(page, server, tmp_path):
     at(page, server)
     navigation = [link.get_attribute("href") for link in page.get_by_test_id("stTopNavLink").all()]
-    assert [address.removeprefix(f"{server}/") for address in navigation] == list(DOCUMENTED)
+    assert [address.removeprefix(f"{server}/") for address in navigation] == list(PAGES)
     popovers, fields, opened = set(), set(), set()
     checks = {
-        links_to_its_document: DOCUMENTED,
+        links_to_its_document: PAGES,
         explains_its_words_at_a_question_mark: EXPLAINED,
-        lambda page: try_popovers(page, popovers, lambda opener: try_within(page, fields, opened, opener)): DOCUMENTED,
+        lambda page: try_popovers(page, popovers, lambda opener: try_within(page, fields, opened, opener)): PAGES,
         marks_what_has_the_focus: BY_KEYBOARD,
-        lambda page: walk(page, fields, opened): DOCUMENTED,
+        lambda page: walk(page, fields, opened): PAGES,
         lambda page: try_a_new_run(page, fields, opened): (NEW_RUN,),
         cuts_no_name_on_a_projector: PROJECTED,
         frames_every_choice: IN_ROWS,

@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 from benchmarks.support.browser import wait_until_idle
 from benchmarks.support.first_screen import words_of_first_screen
 from tests.browser.inspecting import rested
+from tests.listed import PAGES
 
 MOST, LEAST = 90, 40
 LAST_DRAWN = {
@@ -30,6 +31,10 @@ def test_the_first_screen_of_a_view_has_few_words(page, server, path):
     wait_until_idle(page)
     words = words_of_first_screen(page, without=LISTS)
     assert LEAST < len(words) <= MOST, " ".join(words)
+
+
+def test_every_page_is_counted_but_the_lesson():
+    assert set(PAGES) - set(LAST_DRAWN) == {"learn"}
 
 
 @pytest.mark.parametrize("path", LAST_DRAWN)

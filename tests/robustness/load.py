@@ -19,6 +19,7 @@ import numpy as np
 from analysis.evidence.record import Bound, Cell, Record
 from benchmarks.support.recording import measured
 from benchmarks.support.server import Server, memory_mib, processor_seconds, started
+from tests.listed import PAGES
 from tests.robustness.client import LONG_PROMPT, OF_ATLAS, Client, connected
 from tests.robustness.instrumented_server import LOADED
 
@@ -26,7 +27,6 @@ SECONDS, SESSIONS, SEED = 300.0, 20, 0
 MOST_GROWTH = 0.05
 SLOWEST_STOP = 5.0  # seconds
 
-PAGES = ("inspect", "compare", "answer_sets", "methods", "learn", "runs", "evidence")
 PROMPTS = ("Q: Where is {}?\nA:", "Text: {} was drawn on Friday in Lyon.\nSummary:", "German: {} ist da.\nEnglish:")
 PASTED = " In Peru.\n"
 ACTIONS_PER_SESSION = 3, 10  # at least, and fewer than

@@ -5,16 +5,13 @@ from streamlit.proto.Common_pb2 import StringArray
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from benchmarks.support.server import serving
+from tests.listed import PAGES
 from tests.robustness.client import connected
 
-PLACES = {
-    "inspect": "",
-    "compare": "",
+PLACES = dict.fromkeys(PAGES, "") | {
     "answer_sets": "run=smollm2-facts&view=gap",
     "methods": "run=smollm2-facts&view=ranking",
     "runs": "view=new",
-    "learn": "",
-    "evidence": "",
 }
 # Each kind of field gets one value in each round.
 NOTHING, ANOTHER = StringArray(), StringArray(data=["nothing offered"])

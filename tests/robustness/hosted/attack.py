@@ -20,6 +20,7 @@ from analysis.evidence.record import Bound, Record
 from benchmarks.support.recording import measured, tell
 from benchmarks.support.server import Server, hosting, memory_mib
 from pages.ui.host.server import PAGE_FAILED
+from tests.listed import PAGES
 from tests.robustness.client import OF_ATLAS, Client, connected
 from tests.robustness.hosted.browser import BY_PROXY, Browser, as_visitor
 from tests.robustness.hosted.owner import Owner, Watch, owners
@@ -51,13 +52,13 @@ _OWN_PATIENCE = 5.0  # seconds until an attacker gives up its own session
 _EACH = 50  # values, or addresses, of one session; each is of another visitor, since a host bounds theirs
 _RUN = "run=smollm2-facts"
 _STARTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
+    dict.fromkeys(PAGES, ("",))
+    | {
         "inspect": ("", f"{_RUN}&number=7", OF_ATLAS),
         "compare": ("", f"a=run:smollm2-facts:1&b={_RUN.replace('=', ':')}:3"),
         "answer_sets": tuple(f"{_RUN}&view={view}" for view in ("best", "answers", "length", "heads")),
         "methods": tuple(f"{_RUN}&view={view}" for view in ("ranking", "attention", "errors")),
         "runs": ("", "view=new"),
-        "learn": ("",),
         "evidence": ("", "view=speed", "view=robustness"),
     }
 )

@@ -6,7 +6,9 @@ import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
+from tests.listed import PAGES
 from tests.robustness.client import Client
+from tests.robustness.hosted import attack as whole
 from tests.robustness.hosted.attack import Attack, Found, _Broken, attack, logged
 from tests.robustness.hosted.owner import Watch
 from tests.robustness.hosted.states import hostile_frame, hostile_state
@@ -24,6 +26,10 @@ def test_no_page_fails_and_no_session_sees_or_loses_what_another_owns(found):
     assert [fault for page in found.pages for fault in page.faults] == []
     assert found.faults == ()
     assert {page.page: page.states for page in found.pages} == STATES
+
+
+def test_the_whole_attack_visits_every_page():
+    assert set(whole.STATES) == set(whole.ADDRESSES) == set(PAGES)
 
 
 def test_what_others_own_is_detected_in_any_message():

@@ -19,13 +19,13 @@ from pages.ui.methods import choices as of_methods
 from pages.ui.shared import url_state
 from pages.ui.shared.run_views.filters import passing
 from rauq.scoring.score import score
+from tests.listed import PAGES
 from tests.robustness.malformed import Surface, hostile_text, mutated_text
 from tests.traces import make_trace
 
 Query = dict[str, str]
 
 APP = str(ROOT / "app.py")
-PAGES = ("inspect", "compare", "answer_sets", "methods", "runs", "learn", "evidence")
 _VALID: Query = {
     **{
         "signal": "entropy",
