@@ -28,7 +28,7 @@ def ranking(record: Record) -> Quote:
     shuffled, msp = (sum(str(cell).endswith("better") for cell in cells) for cells in zip(*rows, strict=True))
     return Quote(
         number=f"{shuffled} of {len(rows)}",
-        rest=f"comparisons rank RAUQ significantly above RAUQ with shuffled attention; {msp} above MSP.",
+        rest=f"comparisons rank RAUQ significantly above RAUQ with shuffled attention; {msp} of {len(rows)} above MSP.",
     )
 
 
@@ -38,7 +38,7 @@ def exactness(record: Record) -> Quote:
     within = sum(all(_at_most(cell, tolerance) for cell in cells) for *cells, tolerance in rows)
     return Quote(
         number=f"{within} of {len(rows)}",
-        rest="tiny models: captured attention equals theirs within tolerance.",
+        rest="tiny models: capture and attention agree within tolerance.",
     )
 
 
@@ -50,7 +50,7 @@ def agreement(record: Record) -> Quote:
     compared = shown(sum(map(int, counts)))
     return Quote(
         number=f"{within} of {len(counts)}",
-        rest=f"methods and variants equal the authors' code, in {compared} numbers.",
+        rest=f"methods and variants equal the authors' code ({compared} numbers).",
     )
 
 
@@ -60,7 +60,7 @@ def cost(record: Record) -> Quote:
     charged, overheads, low, high = (record.column(name) for name in (*_TIMES, "low", "high"))
     ours = names.index("RAUQ")
     sampled = [float(value) for value, what in zip(overheads, charged, strict=True) if " samples" in str(what)]
-    beside = f"; with samples, {_rounded(min(sampled))} to {_rounded(max(sampled))} %" if sampled else ""
+    beside = f"; by sampling, {_rounded(min(sampled))} to {_rounded(max(sampled))} %" if sampled else ""
     interval = f"[{_tenths(low[ours])}, {_tenths(high[ours])}]"
     return Quote(number=f"{_tenths(overheads[ours])} %", rest=f"more time with RAUQ {interval}{beside}.")
 

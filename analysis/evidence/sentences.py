@@ -91,7 +91,7 @@ def verdict_counts(bounds: Sequence[Bound]) -> str:
 def bounds_quote(found: Sequence[Record]) -> Quote:
     """How many bounds of these records are met, with the other verdicts."""
     counts = Counter(bound.verdict for record in found for bound in record.bounds)
-    return Quote(number=f"{counts['met']} of {counts.total()}", rest=f"bounds are met{_unmet(counts)}.")
+    return Quote(number=f"{counts['met']} of {counts.total()}", rest=f"bounds met{_unmet(counts)}.")
 
 
 def _unmet(counts: Counter[Verdict]) -> str:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from analysis.methods.agreement import MethodAgreement
 from analysis.methods.agreement_sentences import most_and_least_alike
 from analysis.methods.attention_permutation import GroupControl, Sweep
-from analysis.methods.comparison import ALL, WITHIN, Comparison, Paired, Rejections, headline_groups, name_of
+from analysis.methods.comparison import ALL, MSP, WITHIN, Comparison, Paired, Rejections, headline_groups, name_of
 from analysis.methods.errors import ErrorAnalysis
 from analysis.methods.sentences import rejections_caption, than_shuffled, why_not_at_paper_alpha
 from analysis.stats import Estimate, sign_of
@@ -37,12 +37,22 @@ def first_claim(found: Comparison, *, called: str = "methods") -> str:
 
 def _against_others(paired: Paired) -> str:
     names = headline_groups(paired.groups)
-    said = [_counted(paired.of_group(name), _WHERE[name if len(names) > 1 else ""]) for name in names]
+    columns = [paired.of_group(name) for name in names]
+    said = [
+        _counted(column, _WHERE[name if len(names) > 1 else ""]) for name, column in zip(names, columns, strict=True)
+    ]
     if not any(said):
         return (
             f"{name_of(paired.base)} is not shown to rank answers differently from any of {len(paired.methods)} methods"
         )
-    return f"{name_of(paired.base)} is shown to rank {', and '.join(filter(None, said))}"
+    return f"{name_of(paired.base)} is shown to rank {', and '.join(filter(None, said))}{_plainest(paired, columns)}"
+
+
+def _plainest(paired: Paired, columns: Sequence[Sequence[Estimate]]) -> str:
+    """That the simplest method is not among those that are worse, where it is defined and is not."""
+    against = [column[paired.methods.index(MSP)] for column in columns if MSP in paired.methods]
+    is_level = against and all(not one.reason and sign_of(one) <= 0 for one in against)
+    return f", but not better than {name_of(MSP)}" if is_level else ""
 
 
 _WHERE = MappingProxyType({"": " methods on these answers", ALL: " methods over all answers", WITHIN: " within groups"})

@@ -294,7 +294,7 @@ def _on(both: np.ndarray, uncertainty: np.ndarray, ranked: Ranking, among: Judge
     return ranked if ranked.estimate.n == both.sum() else ranking(np.where(both, uncertainty, np.nan), among)
 
 
-RAUQ = "rauq"
+RAUQ, MSP = "rauq", "msp"
 _EQUAL = 12  # decimals: values closer than this are equal, so that the order of a sum does not matter
 
 

@@ -1,7 +1,7 @@
 """The public sets as packaged models read them: runs that are made once, and what is judged in each."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ OF_ANSWERS = ("rauq", "msp", "perplexity", "mean_token_entropy")
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A file of a set, below the folder that `RAUQ_MARKED` names, and the level at which it is judged."""
+    """A set, or a file of one, below the folder that `RAUQ_MARKED` names, and the level at which it is judged."""
 
     id: str
     title: str
@@ -32,7 +32,7 @@ class Part:
 
     @property
     def path(self) -> Path:
-        """Where the file is on this machine, if it is there."""
+        """Where it is on this machine, if it is there."""
         return Path(os.environ.get(FOLDER) or "nowhere") / self.file
 
 
@@ -73,6 +73,8 @@ PARTS = (
         level="answers",
     ),
 )
+# Not among them: what its summaries show beyond controls is a record of its own, `faithbench`.
+SUMMARIES = Part(id="faithbench", title="FaithBench", marked="faithbench", file="FaithBench", level="tokens")
 
 
 def read_all() -> Iterator[Read]:
@@ -91,13 +93,13 @@ def read_all() -> Iterator[Read]:
             yield _read(part, model)
 
 
-def parts_here() -> tuple[Part, ...]:
-    """The parts whose file is there.
+def parts_here(*, of: Sequence[Part] = PARTS) -> tuple[Part, ...]:
+    """The parts that are there.
 
     Raises:
-        InvalidInput: no folder is named, or none of the files is there.
+        InvalidInput: no folder is named, or none of them is there.
     """
-    found = tuple(part for part in PARTS if part.path.is_file())
+    found = tuple(part for part in of if part.path.exists())
     if not found:
         message = (
             f"The sets are no part of this project. Clone those of docs/data_sets.md into one folder, and name it in "

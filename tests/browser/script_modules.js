@@ -79,7 +79,7 @@ const tokens = {
   "nothing is said of a token without a score": [remarks({}, 0), []],
   "a weak point is named by its place": [
     [4, 0, 2, 3].map((token) => weakName({ weakPoints: [4, 0, 2], ofQuestion: [4, 0, 3] }, token)),
-    ["Weak point 1 of 3, a word of the question", "Weak point 2 of 3, a word of the question", "Weak point 3 of 3", "Token 3"],
+    ["Weakest of 3 points, a word of the question", "Weak point 2 of 3, a word of the question", "Weak point 3 of 3", "Token 3"],
   ],
   "a single weak point is not counted": [weakName({ weakPoints: [4], ofQuestion: [] }, 4), "Weakest point"],
   "a character of two tokens is the one with the collapse": [

@@ -106,9 +106,10 @@ def it_is_judged_and_ranked_and_its_weakest_point_has_alternatives(page, recorde
     first = trace.alternatives[collapse][0]
     chips = page.locator(".weak .chip")
     expect(chips).to_have_count(5)
+    expect(page.locator(".weak .or")).to_have_text("or")
     expect(chips.first).to_contain_text(f"{100 * math.exp(first.logprob):.0f} %")
     where = page.locator(".weak .where").first
-    expect(where).to_have_text("Weak point 1 of 3")
+    expect(where).to_have_text("Weakest of 3 points")
     points = weak_points(trace, rauq.score(trace))
     for place in (1, 2):
         rested(page)

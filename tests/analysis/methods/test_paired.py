@@ -3,16 +3,19 @@
 import numpy as np
 import pytest
 
+from analysis.methods.claims import ranking_claim
 from analysis.methods.comparison import compare, groups_of
 from analysis.quality.judgement import Thresholds
 from analysis.stats import prr, sign_of
 from tests.analysis.methods.made_up import SKILL, made_up
 
 
-def paired(answers, *, metric="prr", methods=tuple(SKILL)):
-    groups = groups_of(list(answers["group"]))
-    found = compare(answers, methods, groups, metric=metric, thresholds=Thresholds())
-    return found.paired
+def compared(answers, *, metric="prr", methods=tuple(SKILL)):
+    return compare(answers, methods, groups_of(list(answers["group"])), metric=metric, thresholds=Thresholds())
+
+
+def paired(answers, **options):
+    return compared(answers, **options).paired
 
 
 def test_a_difference_is_that_of_the_plain_metric_on_the_answers_that_have_both():
@@ -57,6 +60,14 @@ def test_an_undefined_method_has_no_difference():
     assert np.isnan([gone.value, gone.low, gone.high]).all()
     assert gone.reason
     assert (gone.n, gone.excluded) == (0, 120)
+
+
+@pytest.mark.parametrize(("like", "ends"), [("mean_token_entropy", False), ("rauq", True), ("", False)])
+def test_the_headline_says_where_the_simplest_method_is_not_among_the_worse(like, ends):
+    answers = made_up(300)
+    said = ranking_claim(compared(answers.assign(msp=answers[like] if like else np.nan)))
+    assert said.startswith("RAUQ is shown to rank better than")
+    assert said.endswith(", but not better than MSP") is ends
 
 
 def test_without_rauq_nothing_is_paired():

@@ -247,6 +247,7 @@ CLAIM = re.compile(
 DENIED = re.compile(r"\b(?:no|not|none|nothing|neither|cannot|undefined|whether)\b|\b0 with\b", re.IGNORECASE)
 INTERVAL = re.compile(r"\[([+−]?[\d.]+), ([+−]?[\d.]+)\]")
 PARTS = re.compile(r"(?<=[.;]) (?=\S)|(?<=\]\)), | and (?=no )|, (?=worse than|\d+ with)")
+ASIDE = ", but not better than MSP"  # beside a claim, which it does not deny
 HOW_TO_READ = re.compile(r"RAUQ minus the other method, paired.*")
 
 
@@ -344,6 +345,10 @@ DENIES = {
 TELLS_WHAT_IS_THERE = {"picked", "rejection", "ablations", "agreement", "errors"}
 
 
+def is_denied(claim):
+    return bool(DENIED.search(claim.removesuffix(ASIDE)))
+
+
 def counted_by(view, seen):
     """The numbers of which a claim needs one above 0: of heads, distances, or methods that differ."""
     if view == "ranking":
@@ -374,11 +379,11 @@ def is_shown(view, seen):
 def test_a_claim_in_words_has_numbers_that_support_it(view, seen):
     claim = BY_ID[view].claim(seen) if seen else ""
     says_why_not = not seen or claim == BY_ID[view].sentence(seen)
-    assert says_why_not or DENIED.search(claim) or "is first of" in claim or is_shown(view, seen), claim
+    assert says_why_not or is_denied(claim) or "is first of" in claim or is_shown(view, seen), claim
 
 
 def test_claims_in_words_are_made_of_real_answers(found):
-    made = {view for view in BY_ID if not DENIED.search(BY_ID[view].claim(found(view, "real")))}
+    made = {view for view in BY_ID if not is_denied(BY_ID[view].claim(found(view, "real")))}
     assert made >= {"heads", "meaning", "gap", "bins", "further", "ranking", "scores", "alarms"}
 
 

@@ -133,7 +133,7 @@ def test_the_link_of_a_claim_opens_its_record(folder, claim):
 def test_the_count_of_bounds_leads_to_those_that_are_not_met(folder):
     save(make_record(bounds=(KEPT, INCONCLUSIVE, MISSED)), folder)
     page = open_evidence()
-    assert [element.value for element in page.text] == ["1 of 3", "bounds are met, 1 missed, 1 inconclusive."]
+    assert [element.value for element in page.text] == ["1 of 3", "bounds met, 1 missed, 1 inconclusive."]
     page = page.button(key="claim_bounds").click().run()
     assert page.query_params == {"view": "limits"}
     assert page.header[0].value.endswith("2 bounds not met")

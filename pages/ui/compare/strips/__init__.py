@@ -273,7 +273,7 @@ def _legend(answers: Sequence[Answer], by: Measure, *, differ: bool) -> dict[str
         "name": colouring.title,
         "swatches": [[level, f"{value:g}"] for value, level in colouring.swatches],
         "key": [
-            f"▲ largest {colouring.name}",
+            f"▲ largest {colouring.name} of a token with text",
             *[f"{SPACE} space"] * (b" " in text),
             *[f"{NEWLINE} line break"] * (b"\n" in text),
             *["┊ first difference"] * differ,

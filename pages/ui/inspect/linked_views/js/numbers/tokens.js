@@ -36,6 +36,7 @@ const OF_QUESTION = "a word of the question";
 export function weakName({ weakPoints, ofQuestion }, token) {
   const place = weakPoints.indexOf(token);
   if (place < 0) return `Token ${token}`;
-  const name = weakPoints.length > 1 ? `Weak point ${place + 1} of ${weakPoints.length}` : "Weakest point";
+  const weakest = weakPoints.length > 1 ? `Weakest of ${weakPoints.length} points` : "Weakest point";
+  const name = place ? `Weak point ${place + 1} of ${weakPoints.length}` : weakest;
   return ofQuestion.includes(token) ? `${name}, ${OF_QUESTION}` : name;
 }

@@ -30,7 +30,9 @@ export function drawWeak(holder, data, view, act) {
     return chip;
   });
   const held = ["next-weak", "last-weak"].find((name) => holder.querySelector(`.${name}:focus`));
-  holder.replaceChildren(...steps(data, place, act), make("span", "where", where), ...chips);
+  const [first, ...others] = chips;
+  const offered = others.length ? [first, make("span", "or", "or"), ...others] : chips;
+  holder.replaceChildren(...steps(data, place, act), make("span", "where", where), ...offered);
   holder.title = alternatives.length ? what : "";
   holder.querySelector(`.${held}`)?.focus({ preventScroll: true });
 }
