@@ -17,7 +17,7 @@ from rauq.methods.method import Evidence, Method, Uncertainty, no_detector
 from rauq.scoring.settings import Settings
 
 _FOMICHEVA, _LIN = "Fomicheva et al. (2020)", "Lin et al. (2024), Generating with Confidence"
-_LAST_TOKEN, _SAMPLES = "one, of one token", "K N, of one token each"
+_LAST_TOKEN, _SAMPLES = "one, of one token", "K × N, of one token each"
 _LLM_CHECK = "the paper, on LLM-Check"
 _PAIRS = f"{_SAMPLES}; the judge reads K² pairs of answers"
 

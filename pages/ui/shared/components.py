@@ -1,5 +1,7 @@
 """Components of our own: of what they are sent, the browser shows the latest."""
 
+import hashlib
+import json
 import time
 from collections.abc import Callable
 from functools import partial
@@ -21,7 +23,7 @@ class Mount(Protocol):
 
 
 class _Sent(NamedTuple):
-    data: dict[str, Any]
+    digest: bytes  # of the data, which may be megabytes: a session keeps none of them
     at: float  # seconds
 
 
@@ -37,8 +39,9 @@ def _show(mount: Callable[..., Any], *, key: str, data: dict[str, Any], **callba
 def _sent(key: str, data: dict[str, Any]) -> float:
     """When these data were sent first, in seconds: the same for the same data, so that nothing is drawn again."""
     last: _Sent | None = st.session_state.get(_SENT + key)
-    if last is None or last.data != data:
+    digest = hashlib.blake2b(json.dumps(data).encode()).digest()
+    if last is None or last.digest != digest:
         # By the clock: a browser whose server has started again keeps what is drawn.
-        last = _Sent(data, max(time.time(), last.at + 1e-3 if last else 0))
+        last = _Sent(digest, max(time.time(), last.at + 1e-3 if last else 0))
         st.session_state[_SENT + key] = last
     return last.at
