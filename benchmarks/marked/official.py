@@ -19,7 +19,7 @@ from analysis.runs.traces import tokens
 from analysis.survival.controls import capitals
 from analysis.survival.tokens import words_of
 from analysis.tokens.sentences import SIGNAL_NAMES
-from benchmarks.marked.reading import Read, mu_shroom, read_run
+from benchmarks.marked.reading import VALIDATION, Read, read_part
 from rauq.scoring.score import collapse_many
 from rauq.scoring.settings import Settings
 
@@ -89,8 +89,7 @@ def official_scores(read: Read) -> Official:
     if root is None:
         return Official({}, 0.0)
     scorer = _scorer(root / "participant_kit" / "scorer.py")
-    validation = root.parent / mu_shroom("en", "validation")
-    chosen = read_run("mu_shroom-en-validation", "mu_shroom", read.model, validation)
+    chosen, validation = read_part(VALIDATION, read.model), VALIDATION.path
     answers, off = _answers(read.run, read.file), 0.0
     found: dict[str, tuple[float, float]] = {}
     for name, values in _signals(read.run).items():

@@ -22,13 +22,17 @@ OF_ANSWERS = ("rauq", "msp", "perplexity", "mean_token_entropy")
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A set, or a file of one, below the folder that `RAUQ_MARKED` names, and the level at which it is judged."""
+    """A set, or a file of one, below the folder that `RAUQ_MARKED` names, and the level at which it is judged.
+
+    `together`: so many answers are read in one batch; those to one prompt share what is computed of it.
+    """
 
     id: str
     title: str
     marked: str
     file: str
     level: LevelName
+    together: int = 8
 
     @property
     def path(self) -> Path:
@@ -48,21 +52,15 @@ class Read:
     signals: list[Signal]
 
 
-def mu_shroom(language: str, split: str) -> str:
-    """The file of a language, below the folder of all sets; `split`: "test" or "validation"."""
-    known = {"test": f"test_labeled/v1/mushroom.{language}-tst.v1.extra.jsonl"}
-    return f"mu-shroom/splits/{known.get(split, f'val/v2/mushroom.{language}-val.v2.extra.jsonl')}"
+def _mu_shroom(id_: str, language: str, file: str) -> Part:
+    path = f"mu-shroom/splits/{file}"
+    return Part(id=f"mu_shroom-{id_}", title=f"Mu-SHROOM, {language}", marked="mu_shroom", file=path, level="tokens")
 
 
+VALIDATION = _mu_shroom("en-validation", "English, validation", "val/v2/mushroom.en-val.v2.extra.jsonl")
 PARTS = (
     *(
-        Part(
-            id=f"mu_shroom-{code}",
-            title=f"Mu-SHROOM, {language}",
-            marked="mu_shroom",
-            file=mu_shroom(code, "test"),
-            level="tokens",
-        )
+        _mu_shroom(code, language, f"test_labeled/v1/mushroom.{code}-tst.v1.extra.jsonl")
         for code, language in (("en", "English"), ("es", "Spanish"), ("fr", "French"), ("de", "German"))
     ),
     Part(
@@ -74,7 +72,9 @@ PARTS = (
     ),
 )
 # Not among them: what its summaries show beyond controls is a record of its own, `faithbench`.
-SUMMARIES = Part(id="faithbench", title="FaithBench", marked="faithbench", file="FaithBench", level="tokens")
+SUMMARIES = Part(
+    id="faithbench", title="FaithBench", marked="faithbench", file="FaithBench", level="tokens", together=10
+)
 
 
 def read_all() -> Iterator[Read]:
@@ -110,12 +110,13 @@ def parts_here(*, of: Sequence[Part] = PARTS) -> tuple[Part, ...]:
 
 
 def _read(part: Part, model: str) -> Read:
-    run, file = read_run(part.id, part.marked, model, part.path), part.path
+    run, file = read_part(part, model), part.path
     given, signals = labelled_signals(run, OF_TOKENS if part.level == "tokens" else OF_ANSWERS, level=part.level)
     return Read(title=part.title, model=model, file=file, run=run, given=given, signals=signals)
 
 
-def read_run(name: str, marked: str, model: str, file: Path, *, engine: EngineName | None = None) -> Run:
-    """The run in which a model reads a file in an engine (None: the usual one), made first where it is not there."""
-    tell(f"{model} reads {file.name}{f' by {engine}' if engine else ''}")
-    return worked(f"{model}-{name}", load(f"{marked}={file}", kind="instruct"), model=model, engine=engine)
+def read_part(part: Part, model: str, *, engine: EngineName | None = None) -> Run:
+    """The run in which a model reads a part in an engine (None: the usual one), made first where it is not there."""
+    tell(f"{model} reads {part.path.name}{f' by {engine}' if engine else ''}")
+    data = load(f"{part.marked}={part.path}", kind="instruct")
+    return worked(f"{model}-{part.id}", data, model=model, engine=engine, batch_size=part.together)

@@ -12,7 +12,7 @@ from analysis.runs.library import bundled_folder
 from analysis.runs.opened import Run, open_run
 from analysis.survival.answers import of_run
 from analysis.survival.asked import labelled_signals
-from benchmarks.marked.reading import PARTS, SUMMARIES, Part, parts_here, read_run
+from benchmarks.marked.reading import PARTS, SUMMARIES, Part, parts_here, read_part
 from benchmarks.online.runs import LONGEST, PER_FAMILY
 from benchmarks.support.runs import worked
 from benchmarks.worth.lists import items_judged
@@ -44,7 +44,7 @@ def cases(engines: Sequence[EngineName]) -> Iterator[Case]:
 
 
 def _read(part: Part, model: str, engine: EngineName) -> Units:
-    run = read_run(part.id, part.marked, model, part.path, engine=engine)
+    run = read_part(part, model, engine=engine)
     return of_tokens(run) if part.level == "tokens" else of_answers(run)
 
 
