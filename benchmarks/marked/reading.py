@@ -2,9 +2,12 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
+from analysis.datasets.example import Example
 from analysis.datasets.names import load
 from analysis.runs.opened import Run
 from analysis.survival.asked import labelled_signals
@@ -24,7 +27,7 @@ OF_ANSWERS = ("rauq", "msp", "perplexity", "mean_token_entropy")
 class Part:
     """A set, or a file of one, below the folder that `RAUQ_MARKED` names, and the level at which it is judged.
 
-    `together`: so many answers are read in one batch; those to one prompt share what is computed of it.
+    `one_of_each`: of the answers about one source, one in which people marked an error, drawn by the seed.
     """
 
     id: str
@@ -32,7 +35,7 @@ class Part:
     marked: str
     file: str
     level: LevelName
-    together: int = 8
+    one_of_each: bool = False
 
     @property
     def path(self) -> Path:
@@ -71,10 +74,16 @@ PARTS = (
         level="answers",
     ),
 )
-# Not among them: what its summaries show beyond controls is a record of its own, `faithbench`.
+# Not among them: what all of its summaries show beyond controls is a record of its own, `faithbench`.
 SUMMARIES = Part(
-    id="faithbench", title="FaithBench", marked="faithbench", file="FaithBench", level="tokens", together=10
+    id="faithbench-marked",
+    title="FaithBench",
+    marked="faithbench",
+    file="FaithBench",
+    level="tokens",
+    one_of_each=True,
 )
+_SEED = 0
 
 
 def read_all() -> Iterator[Read]:
@@ -119,4 +128,13 @@ def read_part(part: Part, model: str, *, engine: EngineName | None = None) -> Ru
     """The run in which a model reads a part in an engine (None: the usual one), made first where it is not there."""
     tell(f"{model} reads {part.path.name}{f' by {engine}' if engine else ''}")
     data = load(f"{part.marked}={part.path}", kind="instruct")
-    return worked(f"{model}-{part.id}", data, model=model, engine=engine, batch_size=part.together)
+    if part.one_of_each:
+        data = replace(data, examples=one_of_each(data.examples))
+    return worked(f"{model}-{part.id}", data, model=model, engine=engine)
+
+
+def one_of_each(examples: Sequence[Example]) -> tuple[Example, ...]:
+    """One example of each source whose answer has a wrong span, drawn by the seed; in their order."""
+    drawn = np.random.default_rng(_SEED).permutation(len(examples))
+    chosen = {examples[place].source: place for place in drawn if examples[place].wrong_spans}
+    return tuple(examples[place] for place in sorted(chosen.values()))

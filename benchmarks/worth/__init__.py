@@ -101,6 +101,7 @@ def record_of(found: Sequence[Compared]) -> Record:
             "Facts: greedy answers to questions. Lists: lines of greedy answers that state five facts each.",
             "RAUQ of a line is that of its least certain layer, which may be another than that of the whole answer.",
             "Mu-SHROOM, HELM and FaithBench: answers of other models, read by the model named.",
+            "Of FaithBench, one summary of each document, drawn from those in which people marked an error.",
             "Of tokens, RAUQ is the collapse, MSP is 1 - probability, entropy is that before the token.",
             "Shuffled: each answer has the attention of another one of similar length in its group; means over draws.",
             "RAUQ + heads is ours, with five heads, chosen for each family on the others.",

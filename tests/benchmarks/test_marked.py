@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from analysis.datasets.example import Example
 from analysis.evidence.record import find_record
 from analysis.survival.labelled import Signal
 from analysis.survival.ladder import ladder_of
 from benchmarks.marked import COLUMNS, Judged, finding_of, record_of
 from benchmarks.marked.official import Official, Soft, above, correlation, overlap, spans_of
-from benchmarks.marked.reading import FOLDER, PARTS, Read, read_all
+from benchmarks.marked.reading import FOLDER, PARTS, SUMMARIES, VALIDATION, Read, one_of_each, read_all
 from benchmarks.survival import Claims
 from benchmarks.token_simulations import simulated_tokens
 from rauq.errors import InvalidInput
@@ -51,7 +52,21 @@ def test_without_its_files_it_says_where_they_go(folder, monkeypatch, tmp_path):
 
 
 def test_parts_have_ids_of_their_own():
-    assert len({part.id for part in PARTS}) == len(PARTS)
+    parts = (*PARTS, SUMMARIES, VALIDATION)
+    assert len({part.id for part in parts}) == len(parts)
+
+
+def test_of_each_source_one_answer_with_a_wrong_span_is_drawn():
+    examples = [
+        Example(id=f"{source}{number}", prompt="p", source=source, wrong_spans=((0, 1),) if number else ())
+        for source in "abc"
+        for number in range(4)
+    ]
+    drawn = one_of_each([*examples, Example(id="d", prompt="p", source="d")])
+    assert [one.source for one in drawn] == ["a", "b", "c"]
+    assert all(one.wrong_spans for one in drawn)
+    assert len({one.id[1] for one in drawn}) > 1  # not always the same place
+    assert drawn == one_of_each([*examples, Example(id="d", prompt="p", source="d")])
 
 
 def test_a_record_has_a_row_for_each_signal_and_a_bound_for_each_comparison(tmp_path):
