@@ -26,10 +26,10 @@ def worth() -> Worth:
     """Read the first row of the record: `analysis.evidence.record` would load pydantic, for which Learn has no time."""
     record = json.loads(_RECORD.read_text(encoding="utf-8"))
     rows = [dict(zip(record["columns"], row, strict=True)) for row in record["rows"]]
-    largest = max((row[SHUFFLED] for row in rows), key=_value)
+    largest = max((row[SHUFFLED] for row in rows), key=first_number)
     return Worth(rows[0]["RAUQ"], rows[0][SHUFFLED], largest, len(rows))
 
 
-def _value(cell: str) -> float:
-    """The first number of a cell."""
+def first_number(cell: str) -> float:
+    """The first number of a cell, which has one."""
     return float(_NUMBER.findall(cell)[0].replace("\N{MINUS SIGN}", "-"))

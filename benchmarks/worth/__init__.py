@@ -5,7 +5,6 @@ which further heads are added; all within groups of answers, or within answers w
 """
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from analysis.evidence.figures import BETTER, WORSE
 from analysis.evidence.record import Cell, Record
-from analysis.evidence.worth import SHUFFLED
+from analysis.evidence.worth import SHUFFLED, first_number
 from analysis.stats import SMALLEST, Estimate, sign_of
 from analysis.survival.beyond import Beyond
 from analysis.survival.judged import area_within, difference_within
@@ -26,9 +25,10 @@ from benchmarks.worth.units import Units
 from rauq.labels import ENGINES
 
 HEADS = "RAUQ + heads minus RAUQ"
+_WITHOUT = ("minus MSP", "minus entropy")  # which read no attention
 COLUMNS = (
     *("data", "model", "engine", "level", "judged", "incorrect", "RAUQ", "MSP", "entropy", "RAUQ + heads"),
-    *(SHUFFLED, "minus MSP", "minus entropy", HEADS, "RAUQ beyond controls"),
+    *(SHUFFLED, *_WITHOUT, HEADS, "RAUQ beyond controls"),
 )
 _SEED = 0
 
@@ -90,13 +90,14 @@ def _strata(given: LabelledUnits) -> np.ndarray:
 
 def record_of(found: Sequence[Compared]) -> Record:
     """The table, and in how many rows RAUQ is shown to gain from its attention."""
+    rows = list(map(_row, found))
     return measured(
         "worth",
         title="What the attention in RAUQ is worth",
         about="ROC-AUC, incorrect vs correct, within families of questions, or within answers where tokens are judged; "
         "and RAUQ minus other scores of the same, with 95 % intervals by question.",
         columns=COLUMNS,
-        rows=list(map(_row, found)),
+        rows=rows,
         notes=(
             "Facts: greedy answers to questions. Lists: lines of greedy answers that state five facts each.",
             "RAUQ of a line is that of its least certain layer, which may be another than that of the whole answer.",
@@ -110,7 +111,7 @@ def record_of(found: Sequence[Compared]) -> Record:
             "A model of yours: rauq score --model M --data facts --out DIR, then rauq survive DIR --signal rauq msp.",
             "The comparisons are not corrected for their number.",
         ),
-        finding=finding(found),
+        finding=finding_of(rows),
         packages=("torch", "transformers", "xllamacpp", "numpy", "scikit-learn"),
     )
 
@@ -137,15 +138,18 @@ def _cell(estimate: Estimate | None, kind: Kind, p: float = math.nan) -> str:
     return in_numbers(Rung(id=BEYOND, name="", question="", kind=kind, estimate=estimate, p=p))
 
 
-def finding(found: Sequence[Compared]) -> str:
+def finding_of(rows: Sequence[Sequence[Cell]]) -> str:
     """In how many comparisons RAUQ is better beyond noise, and how large the largest share of attention is."""
-    largest = max(found, key=lambda one: one.shuffled.value)
-    differences = zip(*((one.shuffled, *one.minus) for one in found), strict=True)
-    shuffled, msp, entropy = (Counter(sign_of(one) for one in column) for column in differences)
+    table = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+    largest = max(table, key=lambda row: first_number(str(row[SHUFFLED])))
+    better, worse = (
+        {name: sum(str(row[name]).endswith(verdict) for row in table) for name in (SHUFFLED, *_WITHOUT)}
+        for verdict in (BETTER, WORSE)
+    )
+    msp, entropy = _WITHOUT
     return (
-        f"In {len(found)} comparisons (data, model, engine), RAUQ is better, beyond noise and by at least {SMALLEST}, "
-        "than with shuffled attention in "
-        f"{shuffled[1]} (worse in {shuffled[-1]}), than MSP in {msp[1]} (worse in {msp[-1]}), than entropy in "
-        f"{entropy[1]} (worse in {entropy[-1]}). The largest gain from its own attention is "
-        f"{_cell(largest.shuffled, 'difference')} ({largest.case.data}, {largest.case.model}, {largest.case.engine})."
+        f"In {len(table)} comparisons (data, model, engine), RAUQ is better, beyond noise and by at least {SMALLEST}, "
+        f"than with shuffled attention in {better[SHUFFLED]} (worse in {worse[SHUFFLED]}), than MSP in {better[msp]} "
+        f"(worse in {worse[msp]}), than entropy in {better[entropy]} (worse in {worse[entropy]}). The largest gain "
+        f"from its own attention is {str(largest[SHUFFLED]).removesuffix(BETTER)} ({largest['data']}, {largest['model']}, {largest['engine']})."
     )

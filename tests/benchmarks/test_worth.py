@@ -9,7 +9,7 @@ from analysis.stats import Estimate
 from analysis.survival.beyond import Beyond
 from benchmarks.lists.questions import list_questions
 from benchmarks.survival import simulated_answers
-from benchmarks.worth import COLUMNS, Compared, compared, finding, lists, record_of
+from benchmarks.worth import COLUMNS, Compared, compared, finding_of, lists, record_of
 from benchmarks.worth.cases import Case
 from benchmarks.worth.lists import judged
 from benchmarks.worth.units import Units
@@ -96,9 +96,8 @@ def test_a_row_has_every_column_and_the_words_count_what_is_beyond_noise():
     record = record_of(found)
     assert record.columns == COLUMNS
     assert {len(row) for row in record.rows} == {len(COLUMNS)}
-    assert "with shuffled attention in 1 (worse in 0), than MSP in 0 (worse in 0), than entropy in 1 (worse in 1)" in (
-        finding(found)
-    )
+    counted = "with shuffled attention in 1 (worse in 0), than MSP in 0 (worse in 0), than entropy in 1 (worse in 1)"
+    assert counted in record.finding
     assert "+0.100 [+0.080, +0.120] (facts, atlas, transformers)" in record.finding
 
 
@@ -108,5 +107,6 @@ def test_the_kept_record_is_what_learn_ends_on():
     assert found.comparisons == len(kept.rows)
     assert found.attention in kept.column(SHUFFLED)
     assert found.largest in kept.finding
+    assert kept.finding == finding_of(kept.rows)
     first = dict(zip(kept.columns, kept.rows[0], strict=True))
     assert [first[name] for name in ("data", "model", "engine")] == ["facts", "smollm2", "transformers"]
