@@ -147,9 +147,10 @@ def finding_of(rows: Sequence[Sequence[Cell]]) -> str:
         for verdict in (BETTER, WORSE)
     )
     msp, entropy = _WITHOUT
+    gain = str(largest[SHUFFLED]).removesuffix(BETTER)
     return (
         f"In {len(table)} comparisons (data, model, engine), RAUQ is better, beyond noise and by at least {SMALLEST}, "
         f"than with shuffled attention in {better[SHUFFLED]} (worse in {worse[SHUFFLED]}), than MSP in {better[msp]} "
         f"(worse in {worse[msp]}), than entropy in {better[entropy]} (worse in {worse[entropy]}). The largest gain "
-        f"from its own attention is {str(largest[SHUFFLED]).removesuffix(BETTER)} ({largest['data']}, {largest['model']}, {largest['engine']})."
+        f"from its own attention is {gain} ({largest['data']}, {largest['model']}, {largest['engine']})."
     )
