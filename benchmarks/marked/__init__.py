@@ -1,4 +1,4 @@
-"""What is left of signals on answers in which people marked errors: Mu-SHROOM and HELM, read by packaged models.
+"""What is left of signals on answers in which people marked errors: Mu-SHROOM, HELM and FaithBench.
 
 The answers are those of other models; each packaged model that is installed reads them.
 """
@@ -57,6 +57,8 @@ def record_of(judged: Sequence[Judged], simulated: Sequence[Claims]) -> Record:
         notes=(
             "Correlation and overlap: the official scores of Mu-SHROOM, means over all answers.",
             "The threshold of the overlap is the one that is best on the English validation set.",
+            "Read by transformers. Of HELM, every method of one generation that takes no extra pass.",
+            "Of FaithBench, one summary of each document, drawn from those in which people marked an error.",
             "Controls of tokens: the word, capitals and digits, position, and whether the question has the word.",
         ),
         finding=finding_of(rows),

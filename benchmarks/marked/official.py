@@ -20,6 +20,7 @@ from analysis.survival.controls import capitals
 from analysis.survival.tokens import words_of
 from analysis.tokens.sentences import SIGNAL_NAMES
 from benchmarks.marked.reading import VALIDATION, Read, read_part
+from rauq.labels import TRANSFORMERS
 from rauq.scoring.score import collapse_many
 from rauq.scoring.settings import Settings
 
@@ -89,7 +90,7 @@ def official_scores(read: Read) -> Official:
     if root is None:
         return Official({}, 0.0)
     scorer = _scorer(root / "participant_kit" / "scorer.py")
-    chosen, validation = read_part(VALIDATION, read.model), VALIDATION.path
+    chosen, validation = read_part(VALIDATION, read.model, engine=TRANSFORMERS), VALIDATION.path
     answers, off = _answers(read.run, read.file), 0.0
     found: dict[str, tuple[float, float]] = {}
     for name, values in _signals(read.run).items():

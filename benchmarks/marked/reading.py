@@ -16,11 +16,16 @@ from benchmarks.support.recording import tell
 from benchmarks.support.runs import worked
 from rauq.checkpoints.named import NAMED_MODELS
 from rauq.errors import InvalidInput
-from rauq.labels import EngineName
+from rauq.labels import TRANSFORMERS, EngineName
+from rauq.methods.table import METHODS
 
 FOLDER = "RAUQ_MARKED"
 OF_TOKENS = ("collapse", "entropy", "probability", "selected")
-OF_ANSWERS = ("rauq", "msp", "perplexity", "mean_token_entropy")
+OF_ANSWERS = tuple(
+    method.id
+    for method in METHODS.values()
+    if method.family == "one generation" and method.cost == "none" and method.needs <= {"written"}
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,15 +78,15 @@ PARTS = (
         file="MIND/helm/data/llamachat7b/data.json",
         level="answers",
     ),
-)
-# Not among them: what all of its summaries show beyond controls is a record of its own, `faithbench`.
-SUMMARIES = Part(
-    id="faithbench-marked",
-    title="FaithBench",
-    marked="faithbench",
-    file="FaithBench",
-    level="tokens",
-    one_of_each=True,
+    # What all of its summaries show beyond controls is a record of its own, `faithbench`.
+    Part(
+        id="faithbench-marked",
+        title="FaithBench",
+        marked="faithbench",
+        file="FaithBench",
+        level="tokens",
+        one_of_each=True,
+    ),
 )
 _SEED = 0
 
@@ -102,13 +107,13 @@ def read_all() -> Iterator[Read]:
             yield _read(part, model)
 
 
-def parts_here(*, of: Sequence[Part] = PARTS) -> tuple[Part, ...]:
+def parts_here() -> tuple[Part, ...]:
     """The parts that are there.
 
     Raises:
         InvalidInput: no folder is named, or none of them is there.
     """
-    found = tuple(part for part in of if part.path.exists())
+    found = tuple(part for part in PARTS if part.path.exists())
     if not found:
         message = (
             f"The sets are no part of this project. Clone those of docs/data_sets.md into one folder, and name it in "
@@ -119,17 +124,21 @@ def parts_here(*, of: Sequence[Part] = PARTS) -> tuple[Part, ...]:
 
 
 def _read(part: Part, model: str) -> Read:
-    run, file = read_part(part, model), part.path
-    given, signals = labelled_signals(run, OF_TOKENS if part.level == "tokens" else OF_ANSWERS, level=part.level)
-    return Read(title=part.title, model=model, file=file, run=run, given=given, signals=signals)
+    """By transformers, which alone gives what every method reads."""
+    methods = () if part.level == "tokens" else OF_ANSWERS
+    run = read_part(part, model, engine=TRANSFORMERS, methods=methods)
+    given, signals = labelled_signals(run, methods or OF_TOKENS, level=part.level)
+    return Read(title=part.title, model=model, file=part.path, run=run, given=given, signals=signals)
 
 
-def read_part(part: Part, model: str, *, engine: EngineName | None = None) -> Run:
-    """The run in which a model reads a part in an engine (None: the usual one), made first where it is not there."""
-    tell(f"{model} reads {part.path.name}{f' by {engine}' if engine else ''}")
+def read_part(part: Part, model: str, *, engine: EngineName, methods: Sequence[str] = ()) -> Run:
+    """The run in which a model reads a part in an engine, made first where it is not there; (): the usual methods."""
+    tell(f"{model} reads {part.path.name} by {engine}")
     data = load(f"{part.marked}={part.path}", kind="instruct")
     if part.one_of_each:
         data = replace(data, examples=one_of_each(data.examples))
+    if methods:
+        return worked(f"{model}-{part.id}-signals", data, model=model, engine=engine, methods=tuple(methods))
     return worked(f"{model}-{part.id}", data, model=model, engine=engine)
 
 

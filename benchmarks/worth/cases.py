@@ -12,7 +12,7 @@ from analysis.runs.library import bundled_folder
 from analysis.runs.opened import Run, open_run
 from analysis.survival.answers import of_run
 from analysis.survival.asked import labelled_signals
-from benchmarks.marked.reading import PARTS, SUMMARIES, Part, parts_here, read_part
+from benchmarks.marked.reading import Part, parts_here, read_part
 from benchmarks.online.runs import LONGEST, PER_FAMILY
 from benchmarks.support.runs import worked
 from benchmarks.worth.lists import items_judged
@@ -34,7 +34,7 @@ class Case(NamedTuple):
 
 def cases(engines: Sequence[EngineName]) -> Iterator[Case]:
     """Every set that is here, by every packaged model that is installed, in each of the engines."""
-    parts = parts_here(of=(*PARTS, SUMMARIES))
+    parts = parts_here()
     for model in (one.name for one in NAMED_MODELS if one.is_here):
         for engine in engines:
             yield Case("facts", model, engine, of_answers(facts_run(model, engine)))

@@ -10,7 +10,7 @@ from analysis.survival.labelled import Signal
 from analysis.survival.ladder import ladder_of
 from benchmarks.marked import COLUMNS, Judged, finding_of, record_of
 from benchmarks.marked.official import Official, Soft, above, correlation, overlap, spans_of
-from benchmarks.marked.reading import FOLDER, PARTS, SUMMARIES, VALIDATION, Read, one_of_each, read_all
+from benchmarks.marked.reading import FOLDER, PARTS, VALIDATION, Read, one_of_each, read_all
 from benchmarks.survival import Claims
 from benchmarks.token_simulations import simulated_tokens
 from rauq.errors import InvalidInput
@@ -52,7 +52,7 @@ def test_without_its_files_it_says_where_they_go(folder, monkeypatch, tmp_path):
 
 
 def test_parts_have_ids_of_their_own():
-    parts = (*PARTS, SUMMARIES, VALIDATION)
+    parts = (*PARTS, VALIDATION)
     assert len({part.id for part in parts}) == len(parts)
 
 
