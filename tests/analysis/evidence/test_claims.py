@@ -1,5 +1,6 @@
 """The claims of Evidence: counted from the rows of a record, and never more than these show."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -26,7 +27,7 @@ def test_every_claim_has_the_number_of_its_record():
     assert "RAUQ with shuffled attention in 0." in KEPT["real_models"].finding
     assert quoted("real_models").number == "0 of 6"
     for name in ("reference", "fuzz"):
-        figures = [word for word in quoted(name).rest.split() if word[0].isdigit()]
+        figures = re.findall(r"\d[\d,]*", quoted(name).rest)
         assert figures
         assert all(figure in KEPT[name].finding for figure in figures)
     assert quoted("overhead").number in KEPT["overhead"].finding

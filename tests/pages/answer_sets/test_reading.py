@@ -44,6 +44,7 @@ def test_the_first_unclear_answer_is_sent_as_text_with_its_reason():
     page = open_list()
     assert not page.exception
     (card,) = cards(page)
+    assert card.pop("sent") > 0
     assert card == {
         "turn": 0,
         "number": 1,
