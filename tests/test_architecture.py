@@ -138,10 +138,13 @@ def test_tests_of_the_browser_type_as_persons_do():
 def test_no_component_leaves_a_clean_up_to_streamlit():
     """It would be called for a run that another overtook as well, while the component still stands."""
     scripts = [path.read_text(encoding="utf-8") for path in (ROOT / "pages").rglob("*.js")]
-    drawing = [script.split("export default function")[1] for script in scripts if "export default function" in script]
-    assert len(drawing) == 5  # components: none is missed
-    for script in drawing:
-        assert "\n  return " not in script.split("\n}\n")[0]
+    entries = [
+        (script, found[1]) for script in scripts if (found := re.search(r"export default latest\((\w+)\);", script))
+    ]
+    assert len(entries) == 7  # components: none is missed
+    for script, name in entries:
+        body = script.split(f"\nfunction {name}(")[1].split("\n}\n")[0]
+        assert "\n  return " not in body
 
 
 @pytest.mark.parametrize(
