@@ -98,5 +98,4 @@ def test_the_kept_record_says_what_its_rows_show():
         ("smollm2", "Collapse"),
         ("smollm2", "Entropy"),
         ("gemma3-270m", "Collapse"),
-        ("gemma3-270m", "1 - probability"),
     }
