@@ -45,11 +45,11 @@ def _against_others(paired: Paired) -> str:
         return (
             f"{name_of(paired.base)} is not shown to rank answers differently from any of {len(paired.methods)} methods"
         )
-    return f"{name_of(paired.base)} is shown to rank {', and '.join(filter(None, said))}{_plainest(paired, columns)}"
+    return f"{name_of(paired.base)} is shown to rank {', and '.join(filter(None, said))}{_beside_msp(paired, columns)}"
 
 
-def _plainest(paired: Paired, columns: Sequence[Sequence[Estimate]]) -> str:
-    """That the simplest method is not among those that are worse, where it is defined and is not."""
+def _beside_msp(paired: Paired, columns: Sequence[Sequence[Estimate]]) -> str:
+    """That RAUQ is not shown to rank better than MSP, where both are defined and it is not."""
     against = [column[paired.methods.index(MSP)] for column in columns if MSP in paired.methods]
     is_level = against and all(not one.reason and sign_of(one) <= 0 for one in against)
     return f", but not better than {name_of(MSP)}" if is_level else ""

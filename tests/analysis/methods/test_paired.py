@@ -63,7 +63,7 @@ def test_an_undefined_method_has_no_difference():
 
 
 @pytest.mark.parametrize(("like", "ends"), [("mean_token_entropy", False), ("rauq", True), ("", False)])
-def test_the_headline_says_where_the_simplest_method_is_not_among_the_worse(like, ends):
+def test_the_headline_says_where_rauq_is_not_shown_better_than_msp(like, ends):
     answers = made_up(300)
     said = ranking_claim(compared(answers.assign(msp=answers[like] if like else np.nan)))
     assert said.startswith("RAUQ is shown to rank better than")
