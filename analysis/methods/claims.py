@@ -49,7 +49,7 @@ def _against_others(paired: Paired) -> str:
 
 
 def _beside_msp(paired: Paired, columns: Sequence[Sequence[Estimate]]) -> str:
-    """That RAUQ is not shown to rank better than MSP, where both are defined and it is not."""
+    """The end of the headline where RAUQ is not shown to rank better than MSP; else ""."""
     against = [column[paired.methods.index(MSP)] for column in columns if MSP in paired.methods]
     is_level = against and all(not one.reason and sign_of(one) <= 0 for one in against)
     return f", but not better than {name_of(MSP)}" if is_level else ""
